@@ -29,7 +29,8 @@ std::string CommandPath(const CLI::App& app) {
                         : app.get_name() + " " + chosen.front()->get_name();
 }
 
-void AddCommands(CLI::App& app, CommandResult& result) {
+void AddCommands([[maybe_unused]] CLI::App& app,
+                 [[maybe_unused]] CommandResult& result) {
 #ifdef TELLTALE_HAS_SIMULATE
   AddSimulateCommand(app, result);
 #endif
