@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+
 #include "data/channel.h"
 #include "data/window.h"
 

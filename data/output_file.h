@@ -1,0 +1,18 @@
+#pragma once
+
+#include <fstream>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+
+namespace telltale::data {
+
+// Creates or empties a file for writing. kNotFound: no such folder.
+// kPermissionDenied, kUnknown: the system's reason is in the message.
+absl::StatusOr<std::ofstream> CreateFile(const std::string& path);
+
+// Flushes and closes. kDataLoss: some earlier write, or this one, failed.
+absl::Status CloseFile(std::ofstream& file, const std::string& path);
+
+}  // namespace telltale::data
