@@ -6,13 +6,13 @@
 #include "data/csv_rows.h"
 
 #include <algorithm>
-#include <cerrno>
 #include <fstream>
-#include <system_error>
 #include <utility>
 
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_format.h"
+
+#include "data/file_stream.h"
 
 namespace telltale::data {
 namespace {
@@ -50,17 +50,9 @@ std::string Quoted(std::string_view text) {
 }  // namespace
 
 absl::StatusOr<CsvRows> CsvRows::Open(const std::string& path) {
-  errno = 0;
-  auto file = std::make_unique<std::ifstream>(path, std::ios::binary);
-  if (!file->is_open()) {
-    const int error = errno;
-    const std::string message = absl::StrFormat(
-        "cannot open %s: %s", path, std::generic_category().message(error));
-    if (error == ENOENT) return absl::NotFoundError(message);
-    if (error == EACCES) return absl::PermissionDeniedError(message);
-    return absl::UnknownError(message);
-  }
-  return CsvRows(std::move(file), path);
+  absl::StatusOr<std::ifstream> file = OpenFile(path);
+  if (!file.ok()) return file.status();
+  return CsvRows(std::make_unique<std::ifstream>(*std::move(file)), path);
 }
 
 CsvRows::CsvRows(std::unique_ptr<std::istream> input, std::string name)

@@ -9,7 +9,7 @@
 #include "absl/strings/str_format.h"
 
 #include "data/csv_reader.h"
-#include "data/output_file.h"
+#include "data/file_stream.h"
 #include "data/time_stamp.h"
 
 namespace telltale::data {

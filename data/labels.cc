@@ -8,7 +8,7 @@
 
 #include "data/csv_rows.h"
 #include "data/csv_writer.h"
-#include "data/output_file.h"
+#include "data/file_stream.h"
 #include "data/time_stamp.h"
 
 namespace telltale::data {

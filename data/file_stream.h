@@ -8,8 +8,11 @@
 
 namespace telltale::data {
 
-// Creates or empties a file for writing. kNotFound: no such folder.
-// kPermissionDenied, kUnknown: the system's reason is in the message.
+// Opens a file for reading. kNotFound, kPermissionDenied, kUnknown: the
+// system's reason is in the message.
+absl::StatusOr<std::ifstream> OpenFile(const std::string& path);
+
+// Creates or empties a file for writing. Errors as OpenFile.
 absl::StatusOr<std::ofstream> CreateFile(const std::string& path);
 
 // Flushes and closes. kDataLoss: some earlier write, or this one, failed.
