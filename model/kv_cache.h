@@ -1,0 +1,85 @@
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "model/encoder_config.h"
+#include "model/layers/score_mask.h"
+#include "model/matrix.h"
+
+namespace telltale::model {
+
+// Instants of one stream that one pass advances over at the most.
+inline constexpr int kTileRows = 16;
+
+// The keys and values of one layer that a stream may still attend to, in a
+// ring: instant i stands in slot i modulo the slot count, so that a query sums
+// over its keys in an order that depends on the instant alone.
+class KvLayer {
+ public:
+  KvLayer(const EncoderConfig& config, const LayerConfig& layer);
+
+  void Append(int64_t index, double position, const float* key,
+              const float* value);
+
+  // The kept instants of [begin, end) as one or two runs of slots.
+  // REQUIRES: end - begin <= slot_count().
+  std::span<const KeyRun> Runs(int64_t begin, int64_t end);
+
+  int64_t slot_count() const { return keys.rows(); }
+  int64_t Slot(int64_t index) const { return index % slot_count(); }
+
+  Matrix keys;    // [slots, heads * query_width], turned by position
+  Matrix values;  // [slots, heads * value_width]
+  std::vector<double> positions;  // [slots]
+
+ private:
+  std::array<KeyRun, 2> runs_;
+};
+
+// What one stream's encoder remembers: per layer keys and values, the inputs
+// under the stem's next convolution, and, to look back from an alarm, the last
+// layer's recent inputs and queries. Used by one thread at a time.
+class KvCache {
+ public:
+  // A stream whose next instant has the given index.
+  KvCache(const EncoderConfig& config, int64_t first_index);
+
+  int64_t first_index() const { return first_index_; }
+  // Index of the next instant.
+  int64_t end_index() const { return end_index_; }
+
+  // The earliest instant that a layer may still hold.
+  int64_t Begin(const KvLayer& layer) const;
+
+  void Remember(int64_t index, const float* input, const float* query);
+  void set_end_index(int64_t index) { end_index_ = index; }
+
+  std::vector<KvLayer>& layers() { return layers_; }
+  Matrix& recent_inputs() { return recent_inputs_; }  // [taps - 1, I]
+  // Of the last layer, at instant i in row i modulo lookback().
+  int64_t lookback() const { return last_inputs_.rows(); }
+  const float* LastInput(int64_t index) const;
+  const float* LastQuery(int64_t index) const;
+
+  // Every float and double in order, and back. False: not of this size.
+  void Save(std::string& bytes) const;
+  bool Restore(std::string_view& bytes);
+
+ private:
+  template <typename Visit>
+  void VisitArrays(const Visit& visit);
+
+  int64_t first_index_;
+  int64_t end_index_;
+  std::vector<KvLayer> layers_;
+  Matrix recent_inputs_;
+  Matrix last_inputs_;   // [lookback, D]
+  Matrix last_queries_;  // [lookback, heads * query_width]
+};
+
+}  // namespace telltale::model

@@ -1,0 +1,102 @@
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "model/encoder_config.h"
+#include "model/kv_cache.h"
+#include "model/layers/norm.h"
+#include "model/layers/rotary.h"
+#include "model/layers/score_mask.h"
+#include "model/matrix.h"
+#include "model/ops/context.h"
+#include "model/parameters.h"
+
+namespace telltale::model {
+
+// What Forward keeps for Backward.
+struct AttentionActivations {
+  // Consecutive queries and the span of keys that they can see.
+  struct Block {
+    int64_t query_begin = 0, query_end = 0;
+    int64_t key_begin = 0, key_end = 0;
+    Matrix weights;  // [H * queries, ScoreMask::Columns(keys)]
+  };
+
+  NormActivations norm;
+  Matrix query, key;  // [N, H * query_width], turned by position
+  Matrix value;       // [N, H * value_width]
+  std::vector<Block> blocks;
+  Matrix attended;  // [N, H * value_width]
+  Matrix dquery, dkey, dvalue, dattended, dweights, dnormed;  // scratch
+};
+
+// Causal multi-head self-attention (Vaswani et al. 2017, section 3.2.2), with
+// its pre-norm and residual: scores q·k / sqrt(query_width), a softmax across
+// keys for each query, the weighted sum of values, heads concatenated and
+// projected by W_O.
+//
+// Keys and values come from the layer's own input or from the stem. Views its
+// arguments, which must outlive it. One thread at a time.
+class MultiHeadAttention {
+ public:
+  MultiHeadAttention(const EncoderConfig& config, const LayerConfig& layer,
+                     const AttentionParameters& parameters);
+
+  // Training: y = x + attention over all of x[N, D]; y and x are distinct.
+  // `stem` is [N, D], `positions` [N].
+  void Forward(Context& context, const ConstMatrixView& x,
+               const ConstMatrixView& stem, const RotaryAngles& angles,
+               std::span<const double> positions,
+               AttentionActivations& activations, const MatrixView& y) const;
+
+  // Given dy, writes dx, adds to dstem and to the gradients. The arguments are
+  // those of Forward; dx and dy are distinct.
+  void Backward(Context& context, const ConstMatrixView& x,
+                const ConstMatrixView& stem, const RotaryAngles& angles,
+                std::span<const double> positions,
+                AttentionActivations& activations, const ConstMatrixView& dy,
+                const AttentionParameters& gradients, const MatrixView& dx,
+                const MatrixView& dstem) const;
+
+  // The steps of Forward, one by one, for serving.
+
+  // Queries, keys and values of x[N, D], into activations.
+  void Project(Context& context, const ConstMatrixView& x,
+               const ConstMatrixView& stem, const RotaryAngles& angles,
+               AttentionActivations& activations) const;
+
+  // Attention of up to kTileRows queries of one stream over its cache.
+  // queries[kTileRows, H * query_width], of which the first places.size()
+  // count; `end` is one past the latest instant in the cache. Writes
+  // weights[H * kTileRows, Columns(slots)] and attended[kTileRows, H *
+  // value_width].
+  void Attend(Context& context, const ConstMatrixView& queries,
+              std::span<const QueryPlace> places, std::span<const KeyRun> runs,
+              const KvLayer& cache, Matrix& weights,
+              const MatrixView& attended) const;
+
+  // y = x + W_O attended.
+  void Project(Context& context, const ConstMatrixView& x,
+               const ConstMatrixView& attended, const MatrixView& y) const;
+
+  const AttentionParameters& parameters() const { return parameters_; }
+
+ private:
+  float scale() const;
+  void ForwardBlock(Context& context, std::span<const double> positions,
+                    AttentionActivations::Block& block,
+                    AttentionActivations& activations) const;
+  void BackwardBlock(Context& context, std::span<const double> positions,
+                     const AttentionActivations::Block& block,
+                     AttentionActivations& activations,
+                     const AttentionParameters& gradients) const;
+
+  const EncoderConfig& config_;
+  const LayerConfig& layer_;
+  const AttentionParameters& parameters_;
+  ScoreMask mask_;
+};
+
+}  // namespace telltale::model

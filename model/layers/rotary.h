@@ -1,0 +1,28 @@
+#pragma once
+
+#include <span>
+
+#include "model/encoder_config.h"
+#include "model/matrix.h"
+
+namespace telltale::model {
+
+// The turn of each position by each frequency, [N, query_width / 2].
+struct RotaryAngles {
+  Matrix cosine, sine;
+};
+
+// Angles for positions in units of the cadence, reduced modulo a turn in
+// double, so that they hold at any distance from the start of time.
+void ComputeAngles(const EncoderConfig& config,
+                   std::span<const double> positions, RotaryAngles& angles);
+
+// Rotary positions (Su et al. 2021): turns each head's vector x[t], as pairs
+// (i, i + query_width / 2), by its position's angles, in place; a product of
+// two turned vectors depends on the distance of their positions only.
+// `direction` is 1; -1 turns back, which is what gradients need.
+// x is [N, heads * query_width].
+void Rotate(const EncoderConfig& config, const RotaryAngles& angles,
+            float direction, const MatrixView& x);
+
+}  // namespace telltale::model
