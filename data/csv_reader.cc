@@ -90,7 +90,7 @@ absl::Status CsvReader::ReadHeader() {
 
 absl::StatusOr<bool> CsvReader::Next(int64_t& time_ns,
                                      std::span<float> samples) {
-  const absl::StatusOr<bool> found = rows_.Next(cells_);
+  absl::StatusOr<bool> found = rows_.Next(cells_);
   if (!found.ok() || !*found) return found;
   if (cells_.size() != headings_.size()) {
     return rows_.RowError(absl::StrFormat("%d cells; the header has %d columns",

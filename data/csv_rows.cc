@@ -60,7 +60,7 @@ CsvRows::CsvRows(std::unique_ptr<std::istream> input, std::string name)
 
 absl::StatusOr<bool> CsvRows::Next(std::vector<std::string_view>& cells) {
   while (true) {
-    const absl::StatusOr<bool> more = NextLine();
+    absl::StatusOr<bool> more = NextLine();
     if (!more.ok() || !*more) return more;
     if (!Trim(text_, separator_).empty() && text_.front() != '#') break;
   }

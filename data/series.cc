@@ -8,7 +8,7 @@ namespace telltale::data {
 
 absl::StatusOr<Window> Series::Slice(int begin, int end) const {
   assert(0 <= begin && begin < end && end <= length());
-  const size_t width = channels.size();
+  const ptrdiff_t width = channels.size();
   return Window::Create(
       {time_ns.begin() + begin, time_ns.begin() + end},
       {samples.begin() + begin * width, samples.begin() + end * width},
@@ -26,7 +26,7 @@ int64_t Series::CadenceNs() const {
     steps[t] = static_cast<int64_t>(static_cast<uint64_t>(time_ns[t + 1]) -
                                     static_cast<uint64_t>(time_ns[t]));
   }
-  const auto middle = steps.begin() + steps.size() / 2;
+  const auto middle = steps.begin() + static_cast<ptrdiff_t>(steps.size() / 2);
   std::nth_element(steps.begin(), middle, steps.end());
   return *middle;
 }

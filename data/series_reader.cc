@@ -40,7 +40,7 @@ absl::StatusOr<Series> LaySideBySide(std::vector<Series> parts) {
   whole.samples.reserve(whole.time_ns.size() * whole.channels.size());
   for (int t = 0; t < whole.length(); ++t) {
     for (const Series& part : parts) {
-      const size_t width = part.channels.size();
+      const ptrdiff_t width = part.channels.size();
       const auto begin = part.samples.begin() + t * width;
       whole.samples.insert(whole.samples.end(), begin, begin + width);
     }

@@ -186,7 +186,8 @@ absl::StatusOr<int64_t> ParseRfc3339(std::string_view text) {
   }
 
   const int64_t seconds = DaysFromCivil(*year, *month, *day) * 86400 +
-                          *hour * 3600 + *minute * 60 + *second - *offset;
+                          int64_t{*hour} * 3600 + int64_t{*minute} * 60 +
+                          *second - *offset;
   // A rounded fraction may be a whole second; it never overflows.
   const int64_t part = -NegatedWhole(fraction, kNsDigits).value_or(0);
   // Before 1970 the whole seconds may lie just beyond int64 while the stamp

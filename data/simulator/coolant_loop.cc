@@ -38,7 +38,7 @@ double CoolantLoop::Flow(int64_t t) {
 }
 
 int64_t CoolantLoop::Transit(int64_t t) {
-  return static_cast<int64_t>(kVolume / Flow(t) + 0.5);
+  return std::lround(kVolume / Flow(t));
 }
 
 void CoolantLoop::Forget(int64_t t) {

@@ -40,7 +40,7 @@ absl::Status WriteRun(const SimulateFlags& flags) {
   for (int64_t t = 0; engine.Next(instant); ++t) {
     writer->Append(t * data::kSimulatedCadenceNs, instant);
   }
-  const absl::Status written = writer->Close();
+  absl::Status written = writer->Close();
   if (!written.ok() || flags.labels.empty()) return written;
   return data::WriteLabels(data::LabelsOf(engine.faults()),
                            data::TimeForm::kSeconds, flags.labels);

@@ -1,7 +1,6 @@
 #pragma once
 
 #include <cstdint>
-#include <cstring>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -33,9 +32,8 @@ inline std::string NpyDictionary(std::string_view descr,
 
 template <typename Number>
 std::string BytesOf(const std::vector<Number>& numbers) {
-  std::string bytes(numbers.size() * sizeof(Number), '\0');
-  std::memcpy(bytes.data(), numbers.data(), bytes.size());
-  return bytes;
+  return {reinterpret_cast<const char*>(numbers.data()),
+          numbers.size() * sizeof(Number)};
 }
 
 }  // namespace telltale::data

@@ -111,7 +111,7 @@ TEST(Random, DrawsWhatItsDistributionsSay) {
   EXPECT_NEAR(sum / kDraws, 0, 0.01);
   EXPECT_NEAR(squares / kDraws, 1, 0.02);
   EXPECT_NEAR(uniform / kDraws, 3, 0.01);
-  for (const int count : counts) EXPECT_NEAR(count, kDraws / 5, 1000);
+  for (const int count : counts) EXPECT_NEAR(count, kDraws / 5.0, 1000);
 }
 
 TEST(Random, StreamsOfOneSeedAreUnrelated) {
