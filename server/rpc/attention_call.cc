@@ -1,0 +1,228 @@
+#include "server/rpc/attention_call.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/str_format.h"
+
+#include "server/rpc/channel_map.h"
+#include "server/rpc/convert.h"
+#include "server/rpc/error_details.h"
+#include "server/streaming/stream_history.h"
+
+namespace telltale::server {
+namespace {
+
+namespace v1 = ::telltale::v1;
+
+constexpr int kMaxRunning = 4;
+
+// The rows of a single query.
+model::AttentionRows RowsOf(const model::AttentionRows& rows,
+                            int64_t query_time_ns) {
+  model::AttentionRows one{.layer = rows.layer,
+                           .head_count = rows.head_count,
+                           .query_time_ns = {},
+                           .key_time_ns = rows.key_time_ns,
+                           .weights = {},
+                           .nothing = {}};
+  const auto found = std::find(rows.query_time_ns.begin(),
+                               rows.query_time_ns.end(), query_time_ns);
+  if (found == rows.query_time_ns.end()) return one;
+  one.query_time_ns = {query_time_ns};
+  const int64_t query = found - rows.query_time_ns.begin();
+  const auto queries = static_cast<int64_t>(rows.query_time_ns.size());
+  const auto keys = static_cast<int64_t>(rows.key_time_ns.size());
+  for (int head = 0; head < rows.head_count; ++head) {
+    const int64_t row = head * queries + query;
+    one.weights.insert(one.weights.end(), rows.weights.begin() + row * keys,
+                       rows.weights.begin() + (row + 1) * keys);
+    one.nothing.push_back(rows.nothing[row]);
+  }
+  return one;
+}
+
+}  // namespace
+
+AttentionCall* AttentionCall::Start(const StreamCallContext& context,
+                                    std::atomic<int>& running,
+                                    const grpc::CallbackServerContext& call,
+                                    const v1::GetAttentionRequest& request) {
+  std::shared_ptr<AttentionCall> self(
+      new AttentionCall(context, running, call, request));
+  self->self_ = self;
+  if (absl::Status status = self->Begin(); !status.ok()) {
+    self->Finish(ToGrpcStatus(status));
+  }
+  return self.get();
+}
+
+AttentionCall::AttentionCall(const StreamCallContext& context,
+                             std::atomic<int>& running,
+                             const grpc::CallbackServerContext& call,
+                             const v1::GetAttentionRequest& request)
+    : context_(context),
+      running_(running),
+      call_(call),
+      request_(request),
+      stream_number_(context.session.scheduler.NewStream()) {
+  running_.fetch_add(1);
+}
+
+AttentionCall::~AttentionCall() { running_.fetch_sub(1); }
+
+absl::Status AttentionCall::Begin() {
+  if (running_.load() > kMaxRunning) {
+    return absl::ResourceExhaustedError(absl::StrFormat(
+        "%d requests for attention are in work already", kMaxRunning));
+  }
+  switch (request_.source_case()) {
+    case v1::GetAttentionRequest::kWindow:
+      return BeginWithWindow();
+    case v1::GetAttentionRequest::kInstant:
+      return BeginWithInstant();
+    default:
+      return FieldError("source", "nothing to look at; set window or instant");
+  }
+}
+
+absl::Status AttentionCall::BeginWithWindow() {
+  const v1::AttentionWindow& source = request_.window();
+  const absl::StatusOr<const Models::Entry*> model =
+      context_.models.Find(source.model());
+  if (!model.ok()) return model.status();
+  const absl::StatusOr<ChannelMap> channels =
+      ChannelMap::Create(source.channels(), (*model)->label->channels);
+  if (!channels.ok()) return channels.status();
+  absl::StatusOr<SentWindow> window =
+      channels->Map(source.window(), context_.max_window_length);
+  if (!window.ok()) return window.status();
+  model_ = *model;
+  state_ = model_->detector->NewStream();
+  return Submit(window->window, true);
+}
+
+absl::Status AttentionCall::BeginWithInstant() {
+  const v1::StoredInstant& source = request_.instant();
+  absl::StatusOr<StreamKey> key =
+      StreamKeyFrom(request_.tenant(), source.stream(), source.mode());
+  if (!key.ok()) return key.status();
+  // The window that holds the instant comes last, so that its predecessors have
+  // to be reached over it.
+  int64_t instants = context_.max_window_length;
+  for (const auto& [name, entry] : context_.models.entries()) {
+    instants = std::max<int64_t>(
+        instants,
+        context_.max_window_length + int64_t{entry.detector->replay_length()});
+  }
+  TailQuery query{.key = std::move(*key),
+                  .instants = instants,
+                  .epoch = std::nullopt,
+                  .until_time_ns = source.time_ns()};
+  if (source.has_epoch()) query.epoch = source.epoch();
+  only_time_ns_ = source.time_ns();
+  context_.session.store.FindTail(
+      std::move(query),
+      [self = shared_from_this()](absl::StatusOr<StreamTail> tail) {
+        self->OnTail(std::move(tail));
+      });
+  return absl::OkStatus();
+}
+
+void AttentionCall::OnTail(absl::StatusOr<StreamTail> tail) {
+  absl::Status status = tail.status();
+  if (status.ok()) status = ReplayTail(std::move(*tail));
+  if (!status.ok()) Finish(ToGrpcStatus(status));
+}
+
+absl::Status AttentionCall::ReplayTail(StreamTail tail) {
+  const WindowRecord last = std::move(tail.windows.back());
+  tail.windows.pop_back();
+  model_ = context_.models.FindVersion(last.model->version);
+  if (model_ == nullptr) {
+    return absl::FailedPreconditionError(
+        absl::StrFormat("the instant was scored by version %s of model '%s', "
+                        "which this server has not loaded",
+                        last.model->version, last.model->name));
+  }
+  tail.instant_count = last.first_instant;
+  absl::StatusOr<Replay> before =
+      ReplayOf(tail, model_->detector->replay_length());
+  if (!before.ok()) return before.status();
+  StreamTail only_last;
+  only_last.instant_count = last.first_instant + last.added_instants;
+  only_last.windows.push_back(last);
+  absl::StatusOr<Replay> asked = ReplayOf(only_last, last.added_instants);
+  if (!asked.ok()) return asked.status();
+  if (!asked->window) return absl::DataLossError("the stored window is empty");
+
+  state_ = model_->detector->NewStream(before->first_instant);
+  if (before->window) {
+    if (absl::Status status = Submit(
+            std::make_shared<const data::Window>(std::move(*before->window)),
+            false);
+        !status.ok()) {
+      return status;
+    }
+  }
+  return Submit(std::make_shared<const data::Window>(std::move(*asked->window)),
+                true);
+}
+
+absl::Status AttentionCall::Submit(std::shared_ptr<const data::Window> window,
+                                   bool with_attention) {
+  auto self = shared_from_this();
+  auto task = std::make_unique<ScoreTask>(ScoreTask{
+      .stream = stream_number_,
+      .detector = model_->detector.get(),
+      .state = state_.get(),
+      .window = std::move(window),
+      .with_attention = with_attention,
+      .wanted =
+          [self] {
+            return !self->replay_failed_.load() && !self->call_.IsCancelled();
+          },
+      .done =
+          [self, with_attention](absl::StatusOr<model::WindowScore> score) {
+            if (with_attention) return self->OnScored(std::move(score));
+            if (!score.ok()) self->replay_failed_.store(true);
+          }});
+  return context_.session.scheduler.Submit(task);
+}
+
+void AttentionCall::OnScored(absl::StatusOr<model::WindowScore> score) {
+  if (!score.ok()) return Finish(ToGrpcStatus(score.status()));
+  for (const model::AttentionRows& rows : score->attention) {
+    const auto& wanted = request_.layers();
+    if (!wanted.empty() &&
+        std::find(wanted.begin(), wanted.end(), rows.layer) == wanted.end()) {
+      continue;
+    }
+    AddBlocks(only_time_ns_ ? RowsOf(rows, *only_time_ns_) : rows);
+  }
+  WriteNext();
+}
+
+void AttentionCall::AddBlocks(const model::AttentionRows& rows) {
+  ForEachBlock(rows, [this](v1::AttentionRows block) {
+    v1::GetAttentionResponse& response = blocks_.emplace_back();
+    *response.mutable_rows() = std::move(block);
+    response.set_model_version(model_->label->version);
+  });
+}
+
+void AttentionCall::WriteNext() {
+  if (blocks_.empty()) return Finish(grpc::Status::OK);
+  response_ = std::move(blocks_.front());
+  blocks_.pop_front();
+  StartWrite(&response_);
+}
+
+void AttentionCall::OnWriteDone(bool ok) {
+  if (!ok) return Finish(grpc::Status::CANCELLED);
+  WriteNext();
+}
+
+void AttentionCall::OnDone() { self_.reset(); }
+
+}  // namespace telltale::server
