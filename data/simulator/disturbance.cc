@@ -13,8 +13,8 @@ struct Frequency {
 };
 
 constexpr Frequency FrequencyOf(DisturbanceKind kind) {
-  return kind == DisturbanceKind::kDip ? Frequency{50, 0.01}
-                                       : Frequency{70, 1.0 / 180};
+  return kind == DisturbanceKind::kDip ? Frequency{40, 0.01}
+                                       : Frequency{60, 1.0 / 180};
 }
 
 }  // namespace
@@ -59,7 +59,7 @@ std::optional<Disturbance> DisturbanceSource::Next(int64_t t,
     return std::nullopt;
   }
   const Disturbance drawn = DrawDisturbance(kind_, t, loop, random_);
-  free_from_ = t + drawn.duration + frequency.rest - 10;
+  free_from_ = t + drawn.duration + frequency.rest;
   return drawn;
 }
 

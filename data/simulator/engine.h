@@ -29,7 +29,9 @@ namespace telltale::data {
 //
 // The same options give the same bits on every machine: the arithmetic is
 // exact IEEE, without a call into the mathematics library. With faults
-// or without, the same seed gives the same flight up to the first fault.
+// or without, the same seed gives the same flight until 100 instants before the
+// first fault; about a fault, nominal disturbances that would blur it are left
+// out.
 class Engine {
  public:
   struct Options {
