@@ -45,8 +45,8 @@ forbid(server "model/" "of the model, the service uses model/detector.h alone"
   EXCEPT "^server/cli/" ALLOW "\"model/detector\\.h\"")
 forbid(server "[^\">]*\\.pb\\.h" "only server/rpc and server/cli see messages"
   EXCEPT "^server/(rpc|cli)/")
-forbid(server "sqlite" "only server/store speaks SQL"
-  EXCEPT "^server/store/")
+forbid(server "sqlite" "only server/storage speaks SQL"
+  EXCEPT "^server/storage/")
 
 foreach(folder data model server tests)
   file(GLOB_RECURSE files RELATIVE ${ROOT}
