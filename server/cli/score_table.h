@@ -1,0 +1,86 @@
+#pragma once
+
+#include <cstdint>
+#include <fstream>
+#include <iosfwd>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+
+#include "data/channel.h"
+#include "data/series.h"
+#include "model/detector.h"
+
+namespace telltale::server {
+
+// One instant's verdict as people and files see it.
+struct ScoreRow {
+  // An earlier instant that is pointed back to.
+  struct Cause {
+    int64_t time_ns = 0;
+    int lag = 0;  // instants before
+    float weight = 0;
+    std::string channel;
+  };
+
+  int64_t time_ns = 0;
+  model::InstantState state = model::InstantState::kWarmingUp;
+  std::optional<float> score;  // absent unless scored
+  float threshold = 0;
+  bool anomaly = false;
+  // The channel with the largest share; empty when there is none.
+  std::string channel;
+  std::string unit;
+  float expected = 0;         // NaN or without channel: not known
+  float observed = 0;         // NaN: missing
+  std::vector<Cause> causes;  // strongest first
+};
+
+ScoreRow RowOf(const model::InstantScore& score,
+               const data::ChannelSet& channels, float threshold);
+
+// "SCORED", "WARMING_UP", "INCOMPLETE" or "LATE".
+const char* StateName(model::InstantState state);
+
+// An anomaly in words, on one line: when, how strong, on which channel, and
+// what it points back to.
+std::string DescribeAnomaly(const ScoreRow& row, data::TimeForm form);
+
+// Writes scores, one row an instant, as CSV with a header or as JSON lines with
+// the same names. Columns: time, state, score, threshold, anomaly, channel,
+// expected, observed, cause_time, cause_weight, cause_channel, and the same
+// three for cause2 to cause5. What is not known is an empty cell or null. Not
+// thread-safe.
+class ScoreTable {
+ public:
+  enum class Format { kCsv, kJsonLines };
+
+  // An empty path is standard output. `form` is that of the input's time
+  // column. kPermissionDenied: the file cannot be created.
+  static absl::StatusOr<ScoreTable> Create(const std::string& path,
+                                           Format format, data::TimeForm form);
+
+  void Append(const ScoreRow& row);
+
+  // kDataLoss: not everything could be written, the disk being full for
+  // instance.
+  absl::Status Close();
+
+ private:
+  ScoreTable(std::string path, Format format, data::TimeForm form,
+             std::unique_ptr<std::ofstream> file);
+
+  std::ostream& out();
+
+  std::string path_;
+  Format format_;
+  data::TimeForm form_;
+  std::unique_ptr<std::ofstream> file_;  // null: standard output
+  std::string line_;
+};
+
+}  // namespace telltale::server
