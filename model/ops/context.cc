@@ -25,7 +25,9 @@ KeptPrimitive::KeptPrimitive(
   }
 }
 
-Context::Context() : impl_(std::make_unique<Impl>()) {
+Context::Context() : impl_(std::make_unique<Impl>()) { PrepareThread(); }
+
+void Context::PrepareThread() {
   omp_set_num_threads(1);
 #if defined(__SSE2__)
   _MM_SET_FLUSH_ZERO_MODE(_MM_FLUSH_ZERO_ON);

@@ -4,18 +4,21 @@
 
 namespace telltale::model {
 
-// One thread's access to oneDNN: an engine, a stream, and every primitive that
-// the thread has used, built once for its shape and kept.
+// Access to oneDNN: an engine, a stream, and every primitive used so far, built
+// once for its shape and kept, each with scratch memory of its own.
 //
-// Belongs to the thread that made it and is used by no other: oneDNN's
-// primitives are not safe to share. Making one also sets this thread to flush
-// denormals to zero and oneDNN to run within it, without workers of its own.
+// Used by one thread at a time. Making one prepares the thread that makes it;
+// another thread that takes it over calls PrepareThread first.
 class Context {
  public:
   Context();
   ~Context();
   Context(const Context&) = delete;
   Context& operator=(const Context&) = delete;
+
+  // Sets the calling thread to flush denormals to zero, which is part of every
+  // result, and oneDNN to compute within it, without workers of its own.
+  static void PrepareThread();
 
   // Primitives built so far; it stops growing once every shape was seen.
   int primitive_count() const;

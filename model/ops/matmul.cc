@@ -18,6 +18,13 @@ dnnl::memory::desc Layout(const ConstMatrixView& m) {
           dnnl::memory::dims{m.batch_stride, m.row_stride, m.column_stride}};
 }
 
+// One row for all rows of all matrices of c.
+dnnl::memory::desc BiasLayout(const ConstMatrixView& c) {
+  if (c.batch == 1) return DenseLayout(1, c.columns);
+  return {dnnl::memory::dims{1, 1, c.columns}, dnnl::memory::data_type::f32,
+          dnnl::memory::dims{c.columns, c.columns, 1}};
+}
+
 std::unique_ptr<KeptPrimitive> Build(const dnnl::engine& engine,
                                      const ConstMatrixView& a,
                                      const ConstMatrixView& b,
@@ -37,7 +44,7 @@ std::unique_ptr<KeptPrimitive> Build(const dnnl::engine& engine,
   dnnl::matmul::desc description(arguments[0].second, arguments[1].second,
                                  arguments[2].second);
   if (options.bias != nullptr) {
-    arguments.emplace_back(DNNL_ARG_BIAS, DenseLayout(1, c.columns));
+    arguments.emplace_back(DNNL_ARG_BIAS, BiasLayout(c));
     description = dnnl::matmul::desc(arguments[0].second, arguments[1].second,
                                      arguments[3].second, arguments[2].second);
   }

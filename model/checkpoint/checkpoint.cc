@@ -1,0 +1,353 @@
+#include "model/checkpoint/checkpoint.h"
+
+#include <cmath>
+#include <utility>
+
+#include "absl/strings/str_format.h"
+#include "model/checkpoint/file_io.h"
+#include "model/checkpoint/sha256.h"
+#include "model/input_encoding.h"
+#include "nlohmann/json.hpp"
+
+// The file is a safetensors file. Its metadata:
+//   format_version   decimal integer
+//   channels         JSON: [{name, unit, kind, vocabulary: [{code, label}]}]
+//   cadence_ns       decimal integer
+//   encoder          JSON: encoder_config.h
+//   precision        JSON: {"parameters": "f32"}; per-tensor scales of other
+//                    precisions join it
+//   threshold        JSON: the ThresholdRecord
+//   training, card   JSON objects
+// and its tensors:
+//   every parameter by its path
+//   scaler.center, scaler.scale            [channels]
+//   scoring.deviation                      [horizons, targets]
+//   scoring.mixing                         [horizons, targets, targets]
+//   scoring.magnitude, scoring.average     [horizons * targets, curve]
+//   scoring.combined                       [curve]
+//   calibration.nominal_scores             [instants]
+
+namespace telltale::model {
+namespace {
+
+using Json = nlohmann::json;
+
+constexpr char kFormatVersionKey[] = "format_version";
+
+absl::Status Damaged(absl::string_view what) {
+  return absl::DataLossError(
+      absl::StrFormat("not a whole checkpoint: %s", what));
+}
+
+Json ParseJson(const std::string& text) {
+  return Json::parse(text, nullptr, /*allow_exceptions=*/false);
+}
+
+Json ChannelsToJson(const data::ChannelSet& channels) {
+  Json list = Json::array();
+  for (const data::Channel& channel : channels.channels()) {
+    Json vocabulary = Json::array();
+    for (const data::Symbol& symbol : channel.vocabulary) {
+      vocabulary.push_back({{"code", symbol.code}, {"label", symbol.label}});
+    }
+    list.push_back({{"name", channel.name},
+                    {"unit", channel.unit},
+                    {"kind", std::string(data::ChannelKindName(channel.kind))},
+                    {"vocabulary", vocabulary}});
+  }
+  return list;
+}
+
+// The string in field `name`; damaged when it is not one.
+absl::StatusOr<std::string> TextField(const Json& json, const char* name) {
+  const auto field = json.is_object() ? json.find(name) : json.end();
+  if (field == json.end() || !field->is_string()) {
+    return Damaged(absl::StrFormat("a channel has no text field %s", name));
+  }
+  return field->get<std::string>();
+}
+
+absl::StatusOr<data::Channel> ChannelFromJson(const Json& json) {
+  data::Channel channel;
+  auto name = TextField(json, "name");
+  if (!name.ok()) return name.status();
+  auto unit = TextField(json, "unit");
+  if (!unit.ok()) return unit.status();
+  auto kind_name = TextField(json, "kind");
+  if (!kind_name.ok()) return kind_name.status();
+  auto kind = data::ParseChannelKind(*kind_name);
+  if (!kind.ok()) return Damaged(kind.status().message());
+  channel.name = *std::move(name);
+  channel.unit = *std::move(unit);
+  channel.kind = *kind;
+  const auto vocabulary = json.find("vocabulary");
+  if (vocabulary == json.end() || !vocabulary->is_array()) {
+    return Damaged("a channel has no vocabulary");
+  }
+  for (const Json& symbol : *vocabulary) {
+    auto label = TextField(symbol, "label");
+    const auto code = symbol.is_object() ? symbol.find("code") : symbol.end();
+    if (!label.ok() || code == symbol.end() || !code->is_number()) {
+      return Damaged("a vocabulary entry has no code and label");
+    }
+    channel.vocabulary.push_back({code->get<float>(), *std::move(label)});
+  }
+  return channel;
+}
+
+absl::StatusOr<data::ChannelSet> ChannelsFromJson(const std::string& text) {
+  const Json json = ParseJson(text);
+  if (!json.is_array()) return Damaged("channels is not a list");
+  std::vector<data::Channel> channels;
+  for (const Json& entry : json) {
+    auto channel = ChannelFromJson(entry);
+    if (!channel.ok()) return channel.status();
+    channels.push_back(*std::move(channel));
+  }
+  return data::ChannelSet::Create(std::move(channels));
+}
+
+Json ThresholdToJson(const ThresholdRecord& record) {
+  return {{"threshold", record.threshold},
+          {"budget_per_10k", record.budget_per_10k},
+          {"instants", record.instants},
+          {"events", record.events},
+          {"low_per_10k", record.low_per_10k},
+          {"high_per_10k", record.high_per_10k}};
+}
+
+absl::StatusOr<ThresholdRecord> ThresholdFromJson(const std::string& text) {
+  const Json json = ParseJson(text);
+  bool valid = json.is_object();
+  const auto number = [&](const char* name) {
+    const auto field = valid ? json.find(name) : json.end();
+    valid = valid && field != json.end() && field->is_number() &&
+            std::isfinite(field->get<double>());
+    return valid ? field->get<double>() : 0.0;
+  };
+  ThresholdRecord record;
+  record.threshold = static_cast<float>(number("threshold"));
+  record.budget_per_10k = number("budget_per_10k");
+  record.instants = static_cast<int64_t>(number("instants"));
+  record.events = static_cast<int64_t>(number("events"));
+  record.low_per_10k = number("low_per_10k");
+  record.high_per_10k = number("high_per_10k");
+  if (!valid) return Damaged("threshold is not a whole record");
+  return record;
+}
+
+// The values of a float tensor of this shape, all finite.
+absl::StatusOr<std::span<const float>> Values(const TensorFile& file,
+                                              const std::string& name,
+                                              std::vector<int64_t> shape) {
+  const auto found = file.tensors.find(name);
+  if (found == file.tensors.end()) {
+    return Damaged(absl::StrFormat("tensor %s is missing", name));
+  }
+  const StoredTensor& tensor = found->second;
+  if (tensor.type != TensorType::kF32 || tensor.shape != shape) {
+    return Damaged(absl::StrFormat(
+        "tensor %s does not have the type and shape of its encoder", name));
+  }
+  for (float value : tensor.values) {
+    if (!std::isfinite(value)) {
+      return Damaged(absl::StrFormat("tensor %s is not finite", name));
+    }
+  }
+  return std::span<const float>(tensor.values);
+}
+
+absl::Status ReadParameters(const TensorFile& file, Parameters& parameters) {
+  for (const NamedTensor& tensor : parameters.tensors()) {
+    auto values = Values(file, tensor.name, tensor.shape);
+    if (!values.ok()) return values.status();
+    std::ranges::copy(*values, parameters.Tensor(tensor).begin());
+  }
+  return absl::OkStatus();
+}
+
+absl::Status ReadCurves(const TensorFile& file, const std::string& name,
+                        size_t count, std::vector<TailCurve>& curves) {
+  auto values = Values(file, name,
+                       {static_cast<int64_t>(count), TailCurve::kSize});
+  if (!values.ok()) return values.status();
+  for (size_t i = 0; i < count; ++i) {
+    const auto curve = values->subspan(i * TailCurve::kSize, TailCurve::kSize);
+    if (auto s = TailCurve::Check(curve); !s.ok()) return Damaged(s.message());
+    curves.push_back(TailCurve::FromValues(curve));
+  }
+  return absl::OkStatus();
+}
+
+StoredTensor StoreCurves(const std::vector<TailCurve>& curves) {
+  std::vector<float> values;
+  for (const TailCurve& curve : curves) {
+    values.insert(values.end(), curve.values().begin(), curve.values().end());
+  }
+  return StoredTensor::Of(
+      {static_cast<int64_t>(curves.size()), TailCurve::kSize}, values);
+}
+
+absl::Status ReadScaler(const TensorFile& file, int channels, Scaler& scaler) {
+  auto center = Values(file, "scaler.center", {channels});
+  if (!center.ok()) return center.status();
+  auto scale = Values(file, "scaler.scale", {channels});
+  if (!scale.ok()) return scale.status();
+  for (float value : *scale) {
+    if (value <= 0) return Damaged("tensor scaler.scale is not positive");
+  }
+  scaler.center.assign(center->begin(), center->end());
+  scaler.scale.assign(scale->begin(), scale->end());
+  return absl::OkStatus();
+}
+
+absl::Status ReadScoring(const TensorFile& file, const EncoderConfig& config,
+                         ResidualScoring& scoring) {
+  const auto m = static_cast<int64_t>(config.horizons.size());
+  const int64_t targets = config.targets;
+  scoring.horizons = static_cast<int>(m);
+  scoring.targets = config.targets;
+  auto deviation = Values(file, "scoring.deviation", {m, targets});
+  if (!deviation.ok()) return deviation.status();
+  for (float value : *deviation) {
+    if (value <= 0) return Damaged("tensor scoring.deviation is not positive");
+  }
+  auto mixing = Values(file, "scoring.mixing", {m, targets, targets});
+  if (!mixing.ok()) return mixing.status();
+  scoring.deviation.assign(deviation->begin(), deviation->end());
+  scoring.mixing.assign(mixing->begin(), mixing->end());
+  const auto curves = static_cast<size_t>(m * targets);
+  if (auto s = ReadCurves(file, "scoring.magnitude", curves, scoring.magnitude);
+      !s.ok()) {
+    return s;
+  }
+  return ReadCurves(file, "scoring.average", curves, scoring.average);
+}
+
+// Everything but the channels, configuration and parameters.
+absl::Status ReadCalibration(const TensorFile& file, Checkpoint& checkpoint) {
+  if (auto s = ReadScaler(file, checkpoint.channels.size(), checkpoint.scaler);
+      !s.ok()) {
+    return s;
+  }
+  if (auto s = ReadScoring(file, checkpoint.config, checkpoint.scoring);
+      !s.ok()) {
+    return s;
+  }
+  std::vector<TailCurve> combined;
+  if (auto s = ReadCurves(file, "scoring.combined", 1, combined); !s.ok()) {
+    return s;
+  }
+  checkpoint.combined = combined.front();
+  const auto scores = file.tensors.find("calibration.nominal_scores");
+  if (scores == file.tensors.end() || scores->second.shape.size() != 1) {
+    return Damaged("tensor calibration.nominal_scores is missing");
+  }
+  auto nominal = Values(file, "calibration.nominal_scores",
+                        scores->second.shape);
+  if (!nominal.ok()) return nominal.status();
+  checkpoint.nominal_scores.assign(nominal->begin(), nominal->end());
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::StatusOr<Checkpoint> Checkpoint::FromFile(const TensorFile& file) {
+  const auto text = [&](const char* key) {
+    const auto found = file.metadata.find(key);
+    return found == file.metadata.end() ? std::string() : found->second;
+  };
+  if (text(kFormatVersionKey).empty()) {
+    return Damaged("there is no format_version; is this a Telltale model?");
+  }
+  if (text(kFormatVersionKey) != std::to_string(kFormatVersion)) {
+    return absl::FailedPreconditionError(absl::StrFormat(
+        "the checkpoint has format version %s; this build reads version %d: "
+        "train again, or use the build that wrote it",
+        text(kFormatVersionKey).substr(0, 16), kFormatVersion));
+  }
+  auto channels = ChannelsFromJson(text("channels"));
+  if (!channels.ok()) return Damaged(channels.status().message());
+  auto config = EncoderConfigFromJson(text("encoder"));
+  if (!config.ok()) return Damaged(config.status().message());
+
+  // The inputs and targets follow from the channels.
+  const Scaler unscaled;
+  const InputEncoding encoding(*channels, unscaled);
+  if (config->input_width != encoding.width() ||
+      config->targets != static_cast<int>(encoding.targets().size())) {
+    return Damaged("the encoder does not fit the channels");
+  }
+  Checkpoint checkpoint{.channels = *std::move(channels),
+                        .config = *config,
+                        .parameters =
+                            Parameters(*config, encoding.stand_ins())};
+  checkpoint.cadence_ns = std::atoll(text("cadence_ns").c_str());
+  if (checkpoint.cadence_ns <= 0) return Damaged("cadence_ns is not positive");
+  auto threshold = ThresholdFromJson(text("threshold"));
+  if (!threshold.ok()) return threshold.status();
+  checkpoint.threshold = *threshold;
+  checkpoint.training_record = text("training");
+  checkpoint.card = text("card");
+  if (auto s = ReadParameters(file, checkpoint.parameters); !s.ok()) return s;
+  if (auto s = ReadCalibration(file, checkpoint); !s.ok()) return s;
+  return checkpoint;
+}
+
+TensorFile Checkpoint::ToFile() const {
+  TensorFile file;
+  file.metadata = {{kFormatVersionKey, std::to_string(kFormatVersion)},
+                   {"channels", ChannelsToJson(channels).dump()},
+                   {"cadence_ns", std::to_string(cadence_ns)},
+                   {"encoder", EncoderConfigToJson(config)},
+                   {"precision", R"({"parameters":"f32"})"},
+                   {"threshold", ThresholdToJson(threshold).dump()},
+                   {"training", training_record},
+                   {"card", card}};
+  for (const NamedTensor& tensor : parameters.tensors()) {
+    file.tensors[tensor.name] =
+        StoredTensor::Of(tensor.shape, parameters.Tensor(tensor));
+  }
+  const int64_t count = channels.size();
+  const auto m = static_cast<int64_t>(config.horizons.size());
+  const int64_t targets = config.targets;
+  file.tensors["scaler.center"] = StoredTensor::Of({count}, scaler.center);
+  file.tensors["scaler.scale"] = StoredTensor::Of({count}, scaler.scale);
+  file.tensors["scoring.deviation"] =
+      StoredTensor::Of({m, targets}, scoring.deviation);
+  file.tensors["scoring.mixing"] =
+      StoredTensor::Of({m, targets, targets}, scoring.mixing);
+  file.tensors["scoring.magnitude"] = StoreCurves(scoring.magnitude);
+  file.tensors["scoring.average"] = StoreCurves(scoring.average);
+  file.tensors["scoring.combined"] = StoreCurves({combined});
+  file.tensors["calibration.nominal_scores"] = StoredTensor::Of(
+      {static_cast<int64_t>(nominal_scores.size())}, nominal_scores);
+  return file;
+}
+
+absl::StatusOr<Checkpoint> Checkpoint::Load(const std::filesystem::path& path,
+                                            std::string* version) {
+  auto bytes = ReadFile(path, TensorFile::kMaxFileBytes);
+  if (!bytes.ok()) return bytes.status();
+  const auto named = [&](const absl::Status& status) {
+    return absl::Status(status.code(),
+                        absl::StrFormat("%s: %s", path.string(),
+                                        std::string(status.message())));
+  };
+  auto file = TensorFile::Parse(*bytes);
+  if (!file.ok()) return named(file.status());
+  auto checkpoint = FromFile(*file);
+  if (!checkpoint.ok()) return named(checkpoint.status());
+  if (version != nullptr) {
+    auto digest = Sha256Hex(*bytes);
+    if (!digest.ok()) return digest.status();
+    *version = *std::move(digest);
+  }
+  return checkpoint;
+}
+
+absl::Status Checkpoint::Save(const std::filesystem::path& path) const {
+  return ToFile().Write(path);
+}
+
+}  // namespace telltale::model

@@ -1,0 +1,313 @@
+#include "model/scoring/stream_scorer.h"
+
+#include <algorithm>
+#include <cmath>
+#include <optional>
+#include <utility>
+
+#include "absl/strings/str_format.h"
+#include "model/encoder.h"
+#include "model/positions.h"
+#include "model/scoring/attention_capture.h"
+#include "model/scoring/byte_io.h"
+#include "model/scoring/verdict.h"
+
+namespace telltale::model {
+namespace {
+
+// Surprises kept: as far back as a query looks from the longest horizon.
+int64_t SurpriseLength(const EncoderConfig& config) {
+  return config.context_length() + config.horizons.back() +
+         config.stem_taps + 2 * kTileRows;
+}
+
+}  // namespace
+
+StreamMemory::StreamMemory(const StreamScorer& scorer, int64_t first_index)
+    : cache(scorer.checkpoint().config, first_index),
+      ledger(scorer.checkpoint().config),
+      tracker(scorer.checkpoint().scoring),
+      surprises(SurpriseLength(scorer.checkpoint().config)) {}
+
+void StreamMemory::Save(std::string& bytes) const {
+  cache.Save(bytes);
+  ledger.Save(bytes);
+  tracker.Save(bytes);
+  surprises.Save(bytes);
+  AppendBytes(&any_seen, 1, bytes);
+  AppendBytes(&last_time, 1, bytes);
+}
+
+bool StreamMemory::Restore(std::string_view& bytes) {
+  return cache.Restore(bytes) && ledger.Restore(bytes) &&
+         tracker.Restore(bytes) && surprises.Restore(bytes) &&
+         TakeBytes(bytes, &any_seen, 1) && TakeBytes(bytes, &last_time, 1);
+}
+
+// A context, an encoder and scratch for one call at a time.
+class StreamScorer::Worker {
+ public:
+  Worker(const Checkpoint& checkpoint, const InputEncoding& encoding)
+      : checkpoint_(checkpoint),
+        encoding_(encoding),
+        encoder_(checkpoint.config, checkpoint.parameters),
+        targets_(static_cast<size_t>(checkpoint.config.targets)),
+        residuals_(Width()),
+        explained_(Width()),
+        averages_(Width()),
+        made_at_(checkpoint.config.horizons.size()),
+        evidence_(static_cast<size_t>(checkpoint.config.targets)) {}
+
+  absl::StatusOr<std::vector<WindowScore>> Advance(
+      std::span<const MemoryWindow> windows);
+
+ private:
+  // One stream's part in the call.
+  struct Lane {
+    MemoryWindow window;
+    WindowScore* result = nullptr;
+    int next = 0;  // instant of the window
+    std::optional<AttentionCapture> capture;
+    // Of the current pass:
+    int count = 0;
+    int instants[kTileRows] = {};  // of the window
+    size_t slots[kTileRows] = {};  // in result->instants
+    double positions[kTileRows] = {};
+    Matrix x, forecast;  // [kTileRows, ...]
+  };
+
+  size_t Width() const {
+    return static_cast<size_t>(checkpoint_.config.forecast_width());
+  }
+  bool Gather(Lane& lane);
+  absl::Status JudgeLane(Lane& lane);
+  void JudgeInstant(Lane& lane, int row);
+  void LookBack(Lane& lane, int64_t index, InstantScore& score);
+
+  const Checkpoint& checkpoint_;
+  const InputEncoding& encoding_;
+  Context context_;
+  Encoder encoder_;
+  std::vector<Lane> lanes_;
+  std::vector<StreamRows> rows_;
+  std::vector<float> targets_, residuals_, explained_, averages_, readout_;
+  std::vector<int64_t> made_at_;
+  std::vector<ChannelEvidence> evidence_;
+};
+
+absl::StatusOr<std::vector<WindowScore>> StreamScorer::Worker::Advance(
+    std::span<const MemoryWindow> windows) {
+  std::vector<WindowScore> results(windows.size());
+  lanes_.resize(windows.size());
+  for (size_t i = 0; i < windows.size(); ++i) {
+    Lane& lane = lanes_[i];
+    lane.window = windows[i];
+    lane.result = &results[i];
+    lane.next = 0;
+    lane.capture.reset();
+    if (windows[i].with_attention) {
+      lane.capture.emplace(checkpoint_.config.layers.size());
+    }
+    lane.x.Resize(kTileRows, encoding_.width());
+    lane.forecast.Resize(kTileRows, checkpoint_.config.forecast_width());
+  }
+  while (true) {
+    rows_.clear();
+    for (Lane& lane : lanes_) {
+      if (!Gather(lane)) continue;
+      StreamRows& rows = rows_.emplace_back();
+      rows.cache = &lane.window.memory->cache;
+      rows.x = lane.x.view().Rows(0, lane.count);
+      rows.positions = {lane.positions, static_cast<size_t>(lane.count)};
+      rows.forecast = lane.forecast.view().Rows(0, lane.count);
+      rows.attention = lane.capture ? lane.capture->layers() : nullptr;
+    }
+    if (rows_.empty()) break;
+    encoder_.Advance(context_, rows_);
+    for (Lane& lane : lanes_) {
+      if (auto s = JudgeLane(lane); !s.ok()) return s;
+    }
+  }
+  for (Lane& lane : lanes_) {
+    if (lane.capture) lane.result->attention = lane.capture->Assemble();
+  }
+  return results;
+}
+
+// Takes the next instants of a lane's window, at most a tile of them. Those
+// already seen are passed over; an instant without a single sample is answered
+// and left out, as if it had not been.
+bool StreamScorer::Worker::Gather(Lane& lane) {
+  const data::Window& window = *lane.window.window;
+  StreamMemory& memory = *lane.window.memory;
+  lane.count = 0;
+  for (; lane.next < window.length() && lane.count < kTileRows; ++lane.next) {
+    const int64_t time_ns =
+        window.time_ns()[static_cast<size_t>(lane.next)];
+    if (!memory.IsNew(time_ns)) continue;
+    memory.any_seen = true;
+    memory.last_time = time_ns;
+    const std::span<const float> samples = window.Instant(lane.next);
+    InstantScore& score = lane.result->instants.emplace_back();
+    score.time_ns = time_ns;
+    score.missing = static_cast<int>(std::ranges::count_if(
+        samples, [](float x) { return std::isnan(x); }));
+    if (score.missing == window.channel_count()) {
+      score.state = InstantState::kIncomplete;
+      continue;
+    }
+    const int row = lane.count++;
+    lane.instants[row] = lane.next;
+    lane.slots[row] = lane.result->instants.size() - 1;
+    lane.positions[row] = Position(time_ns, checkpoint_.cadence_ns);
+    encoding_.Encode(samples, checkpoint_.parameters.stand_in(),
+                     lane.x.Row(row));
+  }
+  return lane.count > 0;
+}
+
+absl::Status StreamScorer::Worker::JudgeLane(Lane& lane) {
+  StreamMemory& memory = *lane.window.memory;
+  const int64_t first = memory.cache.end_index() - lane.count;
+  for (int row = 0; row < lane.count; ++row) {
+    const std::span<const float> forecast(lane.forecast.Row(row), Width());
+    if (!std::ranges::all_of(forecast, [](float x) { return std::isfinite(x); })) {
+      return absl::InternalError(absl::StrFormat(
+          "the forecast made at instant %d of a stream is not finite",
+          first + row));
+    }
+    JudgeInstant(lane, row);
+    memory.ledger.Record(first + row, lane.positions[row], forecast);
+  }
+  if (!lane.capture) return absl::OkStatus();
+  const int64_t oldest = first - checkpoint_.config.context_length();
+  for (int64_t i = std::max<int64_t>(0, oldest); i < first + lane.count; ++i) {
+    const Surprise* known = memory.surprises.Find(i);
+    if (known != nullptr) lane.capture->Name(i, known->time_ns);
+  }
+  return absl::OkStatus();
+}
+
+void StreamScorer::Worker::JudgeInstant(Lane& lane, int row) {
+  StreamMemory& memory = *lane.window.memory;
+  const int64_t index = memory.cache.end_index() - lane.count + row;
+  const std::span<const float> samples =
+      lane.window.window->Instant(lane.instants[row]);
+  InstantScore& score = lane.result->instants[lane.slots[row]];
+
+  encoding_.ScaleTargets(samples, targets_);
+  memory.ledger.Residuals(index, lane.positions[row], targets_, residuals_,
+                          made_at_);
+  memory.tracker.Explain(residuals_, explained_, averages_);
+  ResidualTracker::Judge(checkpoint_.scoring, explained_, averages_,
+                         evidence_);
+  memory.surprises.Record(
+      index, FindSurprise(checkpoint_.scoring, encoding_.targets(), explained_,
+                          score.time_ns));
+
+  const auto valid = std::ranges::count_if(
+      targets_, [](float x) { return !std::isnan(x); });
+  const bool any_forecast = std::ranges::any_of(
+      evidence_, [](const ChannelEvidence& e) { return e.horizon >= 0; });
+  if (2 * valid < checkpoint_.config.targets) {
+    score.state = InstantState::kIncomplete;
+    return;
+  }
+  if (index - memory.cache.first_index() < kWarmUp || !any_forecast) {
+    score.state = InstantState::kWarmingUp;
+    return;
+  }
+  FillVerdict(checkpoint_, evidence_, score);
+  FillContributions(
+      evidence_, encoding_.targets(), samples,
+      [&](int target, int horizon) {
+        const float scaled = memory.ledger.At(
+            made_at_[static_cast<size_t>(horizon)])[checkpoint_.scoring.Index(
+            horizon, target)];
+        return checkpoint_.scaler.Invert(
+            encoding_.targets()[static_cast<size_t>(target)], scaled);
+      },
+      score);
+  if (score.anomaly) LookBack(lane, index, score);
+}
+
+// Explains the forecast of the channel with the most evidence, made at the
+// horizon, beyond the next instant where there is one, whose residual is
+// largest.
+void StreamScorer::Worker::LookBack(Lane& lane, int64_t index,
+                                    InstantScore& score) {
+  StreamMemory& memory = *lane.window.memory;
+  const auto worst = std::ranges::max_element(
+      evidence_, {}, [](const ChannelEvidence& e) {
+        return e.horizon < 0 ? -1.0F : e.evidence;
+      });
+  const auto channel = static_cast<int>(worst - evidence_.begin());
+  const ResidualScoring& scoring = checkpoint_.scoring;
+  int chosen = -1;
+  float largest = -1;
+  for (int h = 0; h < scoring.horizons; ++h) {
+    const int64_t made_at = made_at_[static_cast<size_t>(h)];
+    const float deviations = std::abs(explained_[scoring.Index(h, channel)]);
+    if (made_at < 0 || std::isnan(deviations)) continue;
+    if (made_at < memory.cache.end_index() - memory.cache.lookback()) continue;
+    const bool next_only = checkpoint_.config.horizons[
+                               static_cast<size_t>(h)] == 1;
+    const bool better = chosen < 0 || deviations > largest ||
+                        checkpoint_.config.horizons[
+                            static_cast<size_t>(chosen)] == 1;
+    if (!better || (next_only && chosen >= 0)) continue;
+    chosen = h;
+    largest = deviations;
+  }
+  if (chosen < 0) return;
+  const auto column = static_cast<int>(scoring.Index(chosen, channel));
+  const int64_t first_key = encoder_.Explain(
+      context_, memory.cache, made_at_[static_cast<size_t>(chosen)], column,
+      readout_);
+  score.points_back_to =
+      RankEarlierInstants(readout_, first_key, checkpoint_.config.stem_taps,
+                          memory.surprises, index, score.time_ns);
+}
+
+StreamScorer::StreamScorer(const Checkpoint& checkpoint)
+    : checkpoint_(checkpoint),
+      encoding_(checkpoint.channels, checkpoint.scaler) {}
+
+StreamScorer::~StreamScorer() = default;
+
+int StreamScorer::replay_length() const {
+  // The surprises looked back on must themselves be those of the undisturbed
+  // stream, and each rests on a whole average of forecasts of a whole context.
+  const EncoderConfig& config = checkpoint_.config;
+  return config.receptive_field() + config.horizons.back() +
+         ResidualScoring::kAverageTaps +
+         static_cast<int>(SurpriseLength(config)) + kWarmUp;
+}
+
+std::unique_ptr<StreamScorer::Worker> StreamScorer::Borrow() const {
+  {
+    const absl::MutexLock lock(&mutex_);
+    if (!idle_.empty()) {
+      std::unique_ptr<Worker> worker = std::move(idle_.back());
+      idle_.pop_back();
+      return worker;
+    }
+  }
+  return std::make_unique<Worker>(checkpoint_, encoding_);
+}
+
+void StreamScorer::GiveBack(std::unique_ptr<Worker> worker) const {
+  const absl::MutexLock lock(&mutex_);
+  idle_.push_back(std::move(worker));
+}
+
+absl::StatusOr<std::vector<WindowScore>> StreamScorer::Advance(
+    std::span<const MemoryWindow> windows) const {
+  Context::PrepareThread();
+  std::unique_ptr<Worker> worker = Borrow();
+  auto results = worker->Advance(windows);
+  GiveBack(std::move(worker));
+  return results;
+}
+
+}  // namespace telltale::model

@@ -1,0 +1,37 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <span>
+#include <vector>
+
+#include "model/checkpoint/checkpoint.h"
+#include "model/detector.h"
+#include "model/scoring/attribution.h"
+#include "model/scoring/residual_scoring.h"
+
+namespace telltale::model {
+
+// How severe a score is, given the threshold.
+Severity SeverityOf(float score, float threshold);
+
+// Score, probability, anomaly and severity from the channels' evidence.
+void FillVerdict(const Checkpoint& checkpoint,
+                 std::span<const ChannelEvidence> evidence,
+                 InstantScore& score);
+
+// The channels' shares of the score: each in proportion to its squared
+// evidence, so that a clear culprit stands out of many ordinary channels.
+// `expected(target, horizon)` is the forecast in the channel's unit.
+void FillContributions(
+    std::span<const ChannelEvidence> evidence, std::span<const int> targets,
+    std::span<const float> samples,
+    const std::function<float(int target, int horizon)>& expected,
+    InstantScore& score);
+
+// The largest explained residual [horizons, targets] of an instant.
+Surprise FindSurprise(const ResidualScoring& scoring,
+                      std::span<const int> targets,
+                      std::span<const float> explained, int64_t time_ns);
+
+}  // namespace telltale::model

@@ -1,0 +1,251 @@
+#include "model/training/trainer.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <limits>
+
+#include "model/encoder.h"
+#include "model/positions.h"
+#include "model/scoring/forecast_ledger.h"
+
+namespace telltale::model {
+namespace {
+
+// Windows of held-out telemetry that the loss is taken on.
+constexpr int kHeldOutWindows = 48;
+// Evaluations of the held-out loss in a whole training, and how many may pass
+// without a better one before training ends early.
+constexpr int kEvaluations = 25;
+constexpr int kPatience = 8;
+
+using Clock = std::chrono::steady_clock;
+
+double SecondsSince(Clock::time_point start) {
+  return std::chrono::duration<double>(Clock::now() - start).count();
+}
+
+}  // namespace
+
+struct Trainer::Worker {
+  explicit Worker(const Checkpoint& checkpoint)
+      : encoder(checkpoint.config, checkpoint.parameters) {}
+
+  Encoder encoder;
+  std::unique_ptr<Context> context;  // made on the worker's own thread
+  EncoderActivations activations;
+  TrainingWindow window;
+  Matrix dforecast, dx;
+};
+
+Trainer::Trainer(std::span<const data::Series> segments,
+                 const TrainingOptions& options, Checkpoint& checkpoint)
+    : segments_(segments),
+      options_(options),
+      checkpoint_(checkpoint),
+      encoding_(checkpoint.channels, checkpoint.scaler),
+      sampler_(segments, checkpoint.cadence_ns, checkpoint.config, encoding_),
+      window_length_(options.window > 0
+                         ? options.window
+                         : 2 * checkpoint.config.context_length()),
+      gradients_(checkpoint.config, encoding_.stand_ins()),
+      optimiser_(checkpoint.config, encoding_.stand_ins(),
+                 options.weight_decay),
+      pool_(options.threads) {
+  for (int i = 0; i < options.batch; ++i) {
+    window_gradients_.emplace_back(checkpoint.config, encoding_.stand_ins());
+  }
+  for (int i = 0; i < options.threads; ++i) {
+    workers_.push_back(std::make_unique<Worker>(checkpoint));
+  }
+}
+
+Trainer::~Trainer() {
+  // Contexts belong to the workers' threads, but no thread is needed to let
+  // them go once it is idle.
+}
+
+absl::StatusOr<Trainer::Outcome> Trainer::Run(
+    std::span<const Range> training, std::span<const Range> held_out,
+    int steps, const ProgressFunction& progress) {
+  Random random(options_.seed ^ 0x7e11);
+  std::vector<Range> windows;
+  for (int i = 0; i < kHeldOutWindows && !held_out.empty(); ++i) {
+    windows.push_back(sampler_.Draw(held_out, window_length_, random));
+  }
+  const int period = std::max(1, steps / kEvaluations);
+  const auto start = Clock::now();
+  Parameters best(checkpoint_.config, encoding_.stand_ins());
+  Outcome outcome;
+  outcome.held_out_loss = std::numeric_limits<double>::quiet_NaN();
+  int since_best = 0;
+  for (int step = 0; step < steps; ++step) {
+    const double loss = TrainingStep(training, step, steps);
+    const double keep = std::min(0.95, static_cast<double>(step) / (step + 1));
+    outcome.loss = keep * outcome.loss + (1 - keep) * loss;
+    outcome.steps = step + 1;
+    if ((step + 1) % period == 0 || step + 1 == steps) {
+      const double held_out_loss = HeldOutLoss(windows);
+      ++since_best;
+      if (!(held_out_loss >= outcome.held_out_loss)) {
+        outcome.held_out_loss = held_out_loss;
+        outcome.best_step = outcome.steps;
+        best.CopyFrom(checkpoint_.parameters);
+        since_best = 0;
+      }
+    }
+    const double seconds = SecondsSince(start);
+    const double per_step = seconds / outcome.steps;
+    const TrainingProgress report = {
+        .step = outcome.steps,
+        .steps = steps,
+        .loss = outcome.loss,
+        .held_out_loss = outcome.held_out_loss,
+        .instants_per_second = options_.batch * window_length_ / per_step,
+        .seconds_left = per_step * (steps - outcome.steps)};
+    outcome.stopped = progress && !progress(report);
+    if (outcome.stopped || since_best >= kPatience) break;
+  }
+  outcome.seconds = SecondsSince(start);
+  if (outcome.best_step == 0) {
+    return absl::CancelledError(
+        "training was stopped before there were parameters worth keeping");
+  }
+  checkpoint_.parameters.CopyFrom(best);
+  return outcome;
+}
+
+double Trainer::TrainingStep(std::span<const Range> training, int step,
+                             int steps) {
+  // Each window draws from its own sequence, whoever computes it.
+  const auto seed = [&](int i) {
+    return Random(options_.seed * 0x9e3779b97f4a7c15U +
+                  static_cast<uint64_t>(step) * 65537 +
+                  static_cast<uint64_t>(i))
+        .Next();
+  };
+  std::vector<Loss> losses(static_cast<size_t>(options_.batch));
+  const double scale =
+      1.0 / (static_cast<double>(options_.batch) * window_length_ *
+             checkpoint_.config.forecast_width());
+  pool_.Run(options_.batch, [&](int worker, int i) {
+    Random random(seed(i));
+    const Range range = sampler_.Draw(training, window_length_, random);
+    Parameters& gradients = window_gradients_[static_cast<size_t>(i)];
+    gradients.SetZero();
+    losses[static_cast<size_t>(i)] =
+        Evaluate(*workers_[static_cast<size_t>(worker)], range, &random, scale,
+                 &gradients);
+  });
+  gradients_.SetZero();
+  Loss total;
+  for (int i = 0; i < options_.batch; ++i) {
+    const auto values = window_gradients_[static_cast<size_t>(i)].values();
+    for (size_t k = 0; k < values.size(); ++k) {
+      gradients_.values()[k] += values[k];
+    }
+    total.sum += losses[static_cast<size_t>(i)].sum;
+    total.count += losses[static_cast<size_t>(i)].count;
+  }
+  ClipNorm(gradients_, options_.clip_norm);
+  optimiser_.Step(LearningRate(options_.learning_rate, step,
+                               options_.warm_up_steps, steps),
+                  gradients_, checkpoint_.parameters);
+  return total.sum / static_cast<double>(std::max<int64_t>(1, total.count));
+}
+
+double Trainer::HeldOutLoss(std::span<const Range> windows) {
+  std::vector<Loss> losses(windows.size());
+  pool_.Run(static_cast<int>(windows.size()), [&](int worker, int i) {
+    losses[static_cast<size_t>(i)] =
+        Evaluate(*workers_[static_cast<size_t>(worker)],
+                 windows[static_cast<size_t>(i)], nullptr, 0, nullptr);
+  });
+  Loss total;
+  for (const Loss& loss : losses) {
+    total.sum += loss.sum;
+    total.count += loss.count;
+  }
+  return total.sum / static_cast<double>(std::max<int64_t>(1, total.count));
+}
+
+Trainer::Loss Trainer::Evaluate(Worker& worker, const Range& range,
+                                Random* random, double scale,
+                                Parameters* gradients) {
+  if (worker.context == nullptr) worker.context = std::make_unique<Context>();
+  TrainingWindow& window = worker.window;
+  sampler_.Fill(range, checkpoint_.parameters.stand_in(), random, window);
+  worker.encoder.Forward(*worker.context, window.x.view(), window.positions,
+                         worker.activations);
+  const Matrix& forecast = worker.activations.forecast;
+  Matrix& dforecast = worker.dforecast;
+  dforecast.Resize(forecast.rows(), forecast.columns());
+  Loss loss;
+  const auto factor = static_cast<float>(2 * scale);
+  for (size_t i = 0; i < forecast.floats().size(); ++i) {
+    const float target = window.target.floats()[i];
+    const float difference =
+        std::isnan(target) ? 0 : forecast.floats()[i] - target;
+    loss.count += std::isnan(target) ? 0 : 1;
+    loss.sum += static_cast<double>(difference) * difference;
+    dforecast.floats()[i] = factor * difference;
+  }
+  if (gradients == nullptr) return loss;
+  worker.dx.Resize(window.x.rows(), window.x.columns());
+  worker.encoder.Backward(*worker.context, worker.activations,
+                          dforecast.view(), *gradients, worker.dx.view());
+  for (int64_t t = 0; t < window.x.rows(); ++t) {
+    encoding_.AddGradients(window.x.Row(t), worker.dx.Row(t),
+                           gradients->stand_in());
+  }
+  return loss;
+}
+
+Matrix Trainer::Residuals(const Range& range) {
+  const data::Series& series = segments_[static_cast<size_t>(range.segment)];
+  const EncoderConfig& config = checkpoint_.config;
+  const int width = config.forecast_width();
+  Matrix residuals(range.length(), width);
+  pool_.Run(1, [&](int index, int) {
+    Worker& worker = *workers_[static_cast<size_t>(index)];
+    if (worker.context == nullptr) {
+      worker.context = std::make_unique<Context>();
+    }
+    KvCache cache(config, 0);
+    ForecastLedger ledger(config);
+    Matrix x(kTileRows, encoding_.width());
+    Matrix forecast(kTileRows, width);
+    std::vector<double> positions(kTileRows);
+    std::vector<float> targets(static_cast<size_t>(config.targets));
+    std::vector<int64_t> made_at(config.horizons.size());
+    for (int begin = range.begin; begin < range.end; begin += kTileRows) {
+      const int n = std::min(kTileRows, range.end - begin);
+      for (int i = 0; i < n; ++i) {
+        positions[static_cast<size_t>(i)] =
+            Position(series.time_ns[static_cast<size_t>(begin + i)],
+                     checkpoint_.cadence_ns);
+        encoding_.Encode(series.Instant(begin + i),
+                         checkpoint_.parameters.stand_in(), x.Row(i));
+      }
+      StreamRows rows;
+      rows.cache = &cache;
+      rows.x = x.view().Rows(0, n);
+      rows.positions = std::span(positions).first(static_cast<size_t>(n));
+      rows.forecast = forecast.view().Rows(0, n);
+      worker.encoder.Advance(*worker.context, {&rows, 1});
+      for (int i = 0; i < n; ++i) {
+        const int64_t t = begin + i - range.begin;
+        const double position = positions[static_cast<size_t>(i)];
+        encoding_.ScaleTargets(series.Instant(begin + i), targets);
+        ledger.Residuals(
+            t, position, targets,
+            std::span(residuals.Row(t), static_cast<size_t>(width)), made_at);
+        ledger.Record(t, position,
+                      std::span(forecast.Row(i), static_cast<size_t>(width)));
+      }
+    }
+  });
+  return residuals;
+}
+
+}  // namespace telltale::model

@@ -1,0 +1,60 @@
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "data/series.h"
+#include "model/encoder_config.h"
+#include "model/input_encoding.h"
+#include "model/matrix.h"
+#include "model/random.h"
+
+namespace telltale::model {
+
+// Instants [begin, end) of one segment.
+struct Range {
+  int segment = 0;
+  int begin = 0, end = 0;
+  int length() const { return end - begin; }
+};
+
+// One training example: consecutive instants with what follows each.
+struct TrainingWindow {
+  Range range;
+  Matrix x;                       // [N, I], encoded
+  std::vector<double> positions;  // [N]
+  Matrix target;                  // [N, horizons * T], scaled; NaN: none
+  std::vector<float> samples;     // scratch, [N, channels]
+};
+
+// Cuts windows out of segments, with targets that lie the horizons ahead in
+// time, by position: past a gap there is no target. Thread-safe.
+class WindowSampler {
+ public:
+  // Views its arguments, which must outlive it.
+  WindowSampler(std::span<const data::Series> segments, int64_t cadence_ns,
+                const EncoderConfig& config, const InputEncoding& encoding);
+
+  // `length` instants (fewer in a shorter range) at a random place within the
+  // ranges, each place as likely as the next. REQUIRES: no empty range.
+  Range Draw(std::span<const Range> ranges, int length, Random& random) const;
+
+  // Fills the window for `range`. With `random`, some samples of the input go
+  // missing, so that the encoder learns to do without: single samples, and now
+  // and then one channel for a while.
+  void Fill(const Range& range, const float* stand_in, Random* random,
+            TrainingWindow& window) const;
+
+ private:
+  void DropSamples(int length, Random& random,
+                   std::vector<float>& samples) const;
+  void FillTargets(TrainingWindow& window) const;
+
+  std::span<const data::Series> segments_;
+  const int64_t cadence_ns_;
+  const EncoderConfig& config_;
+  const InputEncoding& encoding_;
+};
+
+}  // namespace telltale::model
