@@ -150,6 +150,13 @@ std::string DescribeAnomaly(const ScoreRow& row, data::TimeForm form) {
   return text;
 }
 
+std::string DescribeNominal(const ScoreRow& row, data::TimeForm form) {
+  const std::string time = data::FormatTimeStamp(row.time_ns, form);
+  return row.score ? absl::StrFormat("%s  score %.2f (threshold %.2f)", time,
+                                     *row.score, row.threshold)
+                   : absl::StrFormat("%s  %s", time, StateName(row.state));
+}
+
 absl::StatusOr<ScoreTable> ScoreTable::Create(const std::string& path,
                                               Format format,
                                               data::TimeForm form) {

@@ -50,6 +50,9 @@ const char* StateName(model::InstantState state);
 // what it points back to.
 std::string DescribeAnomaly(const ScoreRow& row, data::TimeForm form);
 
+// Any other instant in words: when, its score or why it has none.
+std::string DescribeNominal(const ScoreRow& row, data::TimeForm form);
+
 // Writes scores, one row an instant, as CSV with a header or as JSON lines with
 // the same names. Columns: time, state, score, threshold, anomaly, channel,
 // expected, observed, cause_time, cause_weight, cause_channel, and the same
