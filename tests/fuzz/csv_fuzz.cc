@@ -14,21 +14,17 @@
 #include "data/window.h"
 #include "tests/fuzz/fuzz_target.h"
 
-extern "C" int LLVMFuzzerTestOneInput(const uint8_t* bytes, size_t size) {
-  namespace data = telltale::data;
-  std::string text(reinterpret_cast<const char*>(bytes), size);
-  auto reader = data::CsvReader::Create(
-      std::make_unique<std::istringstream>(std::move(text)), "input");
-  if (!reader.ok()) {
-    TELLTALE_FUZZ_CHECK(!reader.status().message().empty());
-    return 0;
-  }
-  std::vector<float> instant(reader->channels().size());
+namespace {
+
+namespace data = telltale::data;
+
+void CheckInstants(data::CsvReader& reader) {
+  std::vector<float> instant(reader.channels().size());
   std::optional<int64_t> last;
   int64_t time_ns = 0;
   while (true) {
-    const auto found = reader->Next(time_ns, instant);
-    if (!found.ok() || !*found) break;
+    const auto found = reader.Next(time_ns, instant);
+    if (!found.ok() || !*found) return;
     TELLTALE_FUZZ_CHECK(!last || time_ns > *last);
     last = time_ns;
     for (const float sample : instant) {
@@ -36,8 +32,21 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* bytes, size_t size) {
                           std::fabs(sample) <= data::kMaxSample);
     }
     const auto reread = data::ParseTimeStamp(
-        data::FormatTimeStamp(time_ns, reader->time_form()));
+        data::FormatTimeStamp(time_ns, reader.time_form()));
     TELLTALE_FUZZ_CHECK(reread.ok() && reread->time_ns == time_ns);
   }
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* bytes, size_t size) {
+  std::string text(reinterpret_cast<const char*>(bytes), size);
+  auto reader = data::CsvReader::Create(
+      std::make_unique<std::istringstream>(std::move(text)), "input");
+  if (!reader.ok()) {
+    TELLTALE_FUZZ_CHECK(!reader.status().message().empty());
+    return 0;
+  }
+  CheckInstants(*reader);
   return 0;
 }

@@ -29,33 +29,34 @@ std::vector<std::string> ReadCorpus(const std::filesystem::path& folder) {
   return inputs;
 }
 
-// One to four edits: a byte changed, removed or doubled, the rest cut off, or
-// a piece of another input put in.
+// The input with a byte changed, some removed or doubled, the rest cut off, or
+// a piece of another input put in. REQUIRES: not empty.
+void Edit(std::string& input, const std::string& other, std::mt19937& random) {
+  const auto below = [&random](size_t count) { return random() % count; };
+  const size_t at = below(input.size());
+  switch (below(5)) {
+    case 0:
+      input[at] = static_cast<char>(below(256));
+      return;
+    case 1:
+      input.erase(at, 1 + below(8));
+      return;
+    case 2:
+      input.insert(at, input.substr(at, 1 + below(16)));
+      return;
+    case 3:
+      input.resize(at);
+      return;
+    default:
+      input.insert(at, other.substr(below(other.size() + 1), 1 + below(32)));
+  }
+}
+
+// One to four edits.
 std::string Mutate(std::string input, const std::vector<std::string>& corpus,
                    std::mt19937& random) {
-  const auto below = [&random](size_t count) { return random() % count; };
-  for (size_t edits = 1 + below(4); edits > 0 && !input.empty(); --edits) {
-    const size_t at = below(input.size());
-    switch (below(5)) {
-      case 0:
-        input[at] = static_cast<char>(below(256));
-        break;
-      case 1:
-        input.erase(at, 1 + below(8));
-        break;
-      case 2:
-        input.insert(at, input.substr(at, 1 + below(16)));
-        break;
-      case 3:
-        input.resize(at);
-        break;
-      default: {
-        const std::string& other = corpus[below(corpus.size())];
-        if (!other.empty()) {
-          input.insert(at, other.substr(below(other.size()), 1 + below(32)));
-        }
-      }
-    }
+  for (size_t edits = 1 + random() % 4; edits > 0 && !input.empty(); --edits) {
+    Edit(input, corpus[random() % corpus.size()], random);
   }
   return input;
 }
