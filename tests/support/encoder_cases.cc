@@ -68,6 +68,12 @@ std::vector<EncoderCase> EncoderCases() {
   };
 }
 
+std::vector<EncoderCase> CausalCases() {
+  std::vector<EncoderCase> cases = EncoderCases();
+  std::erase_if(cases, [](const EncoderCase& c) { return !c.config.causal; });
+  return cases;
+}
+
 Parameters RandomParameters(const EncoderConfig& config, uint64_t seed) {
   Parameters parameters(config, /*stand_ins=*/0);
   parameters.Initialize(seed);

@@ -31,6 +31,8 @@ struct EncoderCase {
 // Textbook with and without rotary positions and mask, small, and small with
 // irregular positions.
 std::vector<EncoderCase> EncoderCases();
+// Those of them that can be served: no instant sees a later one.
+std::vector<EncoderCase> CausalCases();
 
 // Nothing is zero or one: every term of every formula counts.
 Parameters RandomParameters(const EncoderConfig& config, uint64_t seed);
