@@ -47,6 +47,15 @@ void InputEncoding::Encode(std::span<const float> samples,
   }
 }
 
+void InputEncoding::Perturb(double level, Random& random,
+                            float* columns) const {
+  for (int target : targets_) {
+    const Column& column = columns_[static_cast<size_t>(target)];
+    if (columns[column.indicator] != 0) continue;
+    columns[column.first] += static_cast<float>(level * random.Normal());
+  }
+}
+
 void InputEncoding::AddGradients(const float* columns, const float* dcolumns,
                                  float* dstand_in) const {
   for (const Column& column : columns_) {

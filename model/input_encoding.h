@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "data/channel.h"
+#include "model/random.h"
 #include "model/scaler.h"
 
 namespace telltale::model {
@@ -23,7 +24,7 @@ class InputEncoding {
 
   InputEncoding(const data::ChannelSet& channels, const Scaler& scaler);
 
-  int width() const { return width_; }         // I
+  int width() const { return width_; }  // I
   int stand_ins() const { return stand_ins_; }
   // The channels that are forecast: the continuous ones.
   const std::vector<int>& targets() const { return targets_; }
@@ -31,6 +32,10 @@ class InputEncoding {
   // samples[channels] -> columns[width]. `stand_in` is [stand_ins].
   void Encode(std::span<const float> samples, const float* stand_in,
               float* columns) const;
+
+  // Adds noise of `level`, in scaled units, to the values of continuous
+  // channels that are there.
+  void Perturb(double level, Random& random, float* columns) const;
 
   // Given the encoded columns and their gradients, adds to dstand_in.
   void AddGradients(const float* columns, const float* dcolumns,

@@ -19,8 +19,8 @@ std::vector<float> Collect(int channel, std::span<const Scaler::Part> parts) {
   samples.reserve(static_cast<size_t>(instants / stride) + 1);
   for (const Scaler::Part& part : parts) {
     for (int64_t t = part.begin; t < part.end; t += stride) {
-      const float x =
-          part.series->Instant(static_cast<int>(t))[static_cast<size_t>(channel)];
+      const float x = part.series->Instant(
+          static_cast<int>(t))[static_cast<size_t>(channel)];
       if (!std::isnan(x)) samples.push_back(x);
     }
   }
@@ -66,9 +66,9 @@ Scaler Scaler::Fit(const data::ChannelSet& channels,
     const float low = Quantile(samples, 0.05);
     const float high = Quantile(samples, 0.95);
     scaler.center[c] = Quantile(samples, 0.5);
-    scaler.scale[c] = std::max({(high - low) / 3.29F,
-                                StandardDeviation(samples) / 2,
-                                kFloor * largest, 1e-6F});
+    scaler.scale[c] =
+        std::max({(high - low) / 3.29F, StandardDeviation(samples) / 2,
+                  kFloor * largest, 1e-6F});
   }
   return scaler;
 }

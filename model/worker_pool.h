@@ -35,7 +35,8 @@ class WorkerPool {
   int unfinished_ ABSL_GUARDED_BY(mutex_) = 0;
   bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
 
-  std::vector<std::thread> threads_;  // last: joined before the members it reads
+  std::vector<std::thread>
+      threads_;  // last: joined before the members it reads
 };
 
 }  // namespace telltale::model

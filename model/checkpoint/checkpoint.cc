@@ -4,10 +4,11 @@
 #include <utility>
 
 #include "absl/strings/str_format.h"
+#include "nlohmann/json.hpp"
+
 #include "model/checkpoint/file_io.h"
 #include "model/checkpoint/sha256.h"
 #include "model/input_encoding.h"
-#include "nlohmann/json.hpp"
 
 // The file is a safetensors file. Its metadata:
 //   format_version   decimal integer
@@ -168,8 +169,8 @@ absl::Status ReadParameters(const TensorFile& file, Parameters& parameters) {
 
 absl::Status ReadCurves(const TensorFile& file, const std::string& name,
                         size_t count, std::vector<TailCurve>& curves) {
-  auto values = Values(file, name,
-                       {static_cast<int64_t>(count), TailCurve::kSize});
+  auto values =
+      Values(file, name, {static_cast<int64_t>(count), TailCurve::kSize});
   if (!values.ok()) return values.status();
   for (size_t i = 0; i < count; ++i) {
     const auto curve = values->subspan(i * TailCurve::kSize, TailCurve::kSize);
@@ -243,8 +244,8 @@ absl::Status ReadCalibration(const TensorFile& file, Checkpoint& checkpoint) {
   if (scores == file.tensors.end() || scores->second.shape.size() != 1) {
     return Damaged("tensor calibration.nominal_scores is missing");
   }
-  auto nominal = Values(file, "calibration.nominal_scores",
-                        scores->second.shape);
+  auto nominal =
+      Values(file, "calibration.nominal_scores", scores->second.shape);
   if (!nominal.ok()) return nominal.status();
   checkpoint.nominal_scores.assign(nominal->begin(), nominal->end());
   return absl::OkStatus();
@@ -278,10 +279,10 @@ absl::StatusOr<Checkpoint> Checkpoint::FromFile(const TensorFile& file) {
       config->targets != static_cast<int>(encoding.targets().size())) {
     return Damaged("the encoder does not fit the channels");
   }
-  Checkpoint checkpoint{.channels = *std::move(channels),
-                        .config = *config,
-                        .parameters =
-                            Parameters(*config, encoding.stand_ins())};
+  Checkpoint checkpoint{
+      .channels = *std::move(channels),
+      .config = *config,
+      .parameters = Parameters(*config, encoding.stand_ins())};
   checkpoint.cadence_ns = std::atoll(text("cadence_ns").c_str());
   if (checkpoint.cadence_ns <= 0) return Damaged("cadence_ns is not positive");
   auto threshold = ThresholdFromJson(text("threshold"));

@@ -8,6 +8,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+
 #include "data/channel.h"
 #include "model/checkpoint/safetensors.h"
 #include "model/encoder_config.h"
@@ -20,10 +21,10 @@ namespace telltale::model {
 
 // How the threshold was set and what it then did on held-out telemetry.
 struct ThresholdRecord {
-  float threshold = 0;         // a score above it is an anomaly
-  double budget_per_10k = 5;   // false-alarm events per 10,000 instants
-  int64_t instants = 0;        // held-out instants it was set on
-  int64_t events = 0;          // alarms among them at the threshold
+  float threshold = 0;        // a score above it is an anomaly
+  double budget_per_10k = 5;  // false-alarm events per 10,000 instants
+  int64_t instants = 0;       // held-out instants it was set on
+  int64_t events = 0;         // alarms among them at the threshold
   // 95 % interval of the true rate per 10,000 given that count (Garwood 1936).
   double low_per_10k = 0;
   double high_per_10k = 0;

@@ -23,14 +23,17 @@ constexpr double kShockShare = 0.05;
 constexpr double kRidge = 0.1;
 constexpr float kMaxShock = 20;
 
+// Parts of the held-out instants, each judged by curves of the others.
+constexpr size_t kFolds = 5;
+
 // Nominal scores kept in the checkpoint at the most.
 constexpr size_t kMaxNominalScores = 20'000;
 
 // The standard deviation that the central nine tenths would have if normal.
 float RobustDeviation(std::vector<float>& magnitudes) {
   if (magnitudes.empty()) return 1;
-  const auto place = magnitudes.begin() +
-                     static_cast<int64_t>(0.9 * (magnitudes.size() - 1));
+  const auto place =
+      magnitudes.begin() + static_cast<int64_t>(0.9 * (magnitudes.size() - 1));
   std::nth_element(magnitudes.begin(), place, magnitudes.end());
   return std::max(*place / 1.645F, kLeastDeviation);
 }
@@ -93,9 +96,8 @@ void FitMixing(std::span<const SegmentResiduals> segments, int horizon,
   }
   if (rows.empty()) return;
   std::vector<float> sorted = sizes;
-  const auto place =
-      sorted.begin() +
-      static_cast<int64_t>((1 - kShockShare) * (sorted.size() - 1));
+  const auto place = sorted.begin() + static_cast<int64_t>((1 - kShockShare) *
+                                                           (sorted.size() - 1));
   std::nth_element(sorted.begin(), place, sorted.end());
   const float least = *place;
 
@@ -110,8 +112,7 @@ void FitMixing(std::span<const SegmentResiduals> segments, int horizon,
   }
   double trace = 0;
   for (size_t i = 0; i < targets; ++i) trace += gram[i * targets + i];
-  const double ridge =
-      kRidge * trace / static_cast<double>(targets) + 1e-6;
+  const double ridge = kRidge * trace / static_cast<double>(targets) + 1e-6;
   for (size_t i = 0; i < targets; ++i) gram[i * targets + i] += ridge;
   InvertInPlace(gram, targets);
   for (size_t c = 0; c < targets; ++c) {
@@ -147,14 +148,67 @@ Judged Explain(std::span<const SegmentResiduals> segments,
   return judged;
 }
 
-TailCurve FitMagnitudes(const std::vector<std::vector<float>>& rows,
-                        const std::vector<std::vector<float>>& present,
-                        size_t i) {
+// Rows [begin, end) of what was judged.
+struct Block {
+  size_t begin = 0, end = 0;
+  bool Holds(size_t row) const { return begin <= row && row < end; }
+};
+
+// One curve for each column, from all rows but those of a block.
+std::vector<TailCurve> FitCurves(const std::vector<std::vector<float>>& rows,
+                                 const Judged& judged, const Block& left_out,
+                                 size_t width) {
+  std::vector<TailCurve> curves;
   std::vector<float> values;
-  for (size_t t = 0; t < rows.size(); ++t) {
-    if (!std::isnan(present[t][i])) values.push_back(std::abs(rows[t][i]));
+  for (size_t i = 0; i < width; ++i) {
+    values.clear();
+    for (size_t t = 0; t < rows.size(); ++t) {
+      if (left_out.Holds(t) || std::isnan(judged.explained[t][i])) continue;
+      values.push_back(std::abs(rows[t][i]));
+    }
+    curves.push_back(TailCurve::Fit(values, kResidualTailFloor));
   }
-  return TailCurve::Fit(values, kResidualTailFloor);
+  return curves;
+}
+
+void FitCurves(const Judged& judged, const Block& left_out,
+               ResidualScoring& scoring) {
+  const size_t width = scoring.deviation.size();
+  scoring.magnitude = FitCurves(judged.explained, judged, left_out, width);
+  scoring.average = FitCurves(judged.averages, judged, left_out, width);
+}
+
+// The largest evidence of each row of a block that has any.
+void AppendLargest(const Judged& judged, const Block& block,
+                   const ResidualScoring& scoring,
+                   std::vector<float>& largest) {
+  std::vector<ChannelEvidence> channels(static_cast<size_t>(scoring.targets));
+  for (size_t t = block.begin; t < block.end; ++t) {
+    ResidualTracker::Judge(scoring, judged.explained[t], judged.averages[t],
+                           channels);
+    bool any = false;
+    float most = 0;
+    for (const ChannelEvidence& channel : channels) {
+      any |= channel.horizon >= 0;
+      most = std::max(most, channel.evidence);
+    }
+    if (any) largest.push_back(most);
+  }
+}
+
+// The largest evidence of every held-out instant, judged by curves that were
+// fitted without its neighbourhood: curves flatter the extremes they were
+// fitted to, and a threshold set on flattered scores is broken by fresh ones.
+std::vector<float> CrossFittedLargest(const Judged& judged,
+                                      ResidualScoring& scoring) {
+  std::vector<float> largest;
+  const size_t rows = judged.explained.size();
+  for (size_t fold = 0; fold < kFolds; ++fold) {
+    const Block block = {rows * fold / kFolds, rows * (fold + 1) / kFolds};
+    FitCurves(judged, block, scoring);
+    AppendLargest(judged, block, scoring, largest);
+  }
+  return largest;
 }
 
 }  // namespace
@@ -171,28 +225,8 @@ void Calibrate(std::span<const SegmentResiduals> segments,
   for (int h = 0; h < scoring.horizons; ++h) FitMixing(segments, h, scoring);
 
   const Judged judged = Explain(segments, scoring);
-  scoring.magnitude.clear();
-  scoring.average.clear();
-  for (size_t i = 0; i < width; ++i) {
-    scoring.magnitude.push_back(
-        FitMagnitudes(judged.explained, judged.explained, i));
-    scoring.average.push_back(
-        FitMagnitudes(judged.averages, judged.explained, i));
-  }
-
-  std::vector<float> largest;
-  std::vector<ChannelEvidence> channels(static_cast<size_t>(scoring.targets));
-  for (size_t t = 0; t < judged.explained.size(); ++t) {
-    ResidualTracker::Judge(scoring, judged.explained[t], judged.averages[t],
-                           channels);
-    bool judged_any = false;
-    float most = 0;
-    for (const ChannelEvidence& channel : channels) {
-      judged_any |= channel.horizon >= 0;
-      most = std::max(most, channel.evidence);
-    }
-    if (judged_any) largest.push_back(most);
-  }
+  const std::vector<float> largest = CrossFittedLargest(judged, scoring);
+  FitCurves(judged, /*left_out=*/{}, scoring);
   std::vector<float> sorted = largest;
   checkpoint.combined = TailCurve::Fit(sorted, kEvidenceTailFloor);
   std::vector<float> scores(largest.size());

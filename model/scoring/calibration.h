@@ -11,7 +11,7 @@ namespace telltale::model {
 
 // Residuals of one segment's consecutive instants.
 struct SegmentResiduals {
-  Matrix residuals;         // [instants, m * T], scaled units; NaN: none
+  Matrix residuals;            // [instants, m * T], scaled units; NaN: none
   int64_t held_out_begin = 0;  // rows from here on were not trained on
 };
 

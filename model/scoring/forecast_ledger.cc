@@ -27,8 +27,7 @@ void ForecastLedger::Record(int64_t index, double position,
 
 std::optional<int64_t> ForecastLedger::MadeAt(int64_t index, double position,
                                               int horizon) const {
-  const double aim =
-      position - config_->horizons[static_cast<size_t>(horizon)];
+  const double aim = position - config_->horizons[static_cast<size_t>(horizon)];
   const auto known = [&](int64_t i) {
     return i >= 0 && i < index && indices_[Row(i)] == i;
   };

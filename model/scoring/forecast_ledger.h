@@ -35,9 +35,8 @@ class ForecastLedger {
   // The residuals [horizons * T] of an instant, observed minus forecast, from
   // its scaled targets [T]; NaN where either is missing. `made_at` [horizons]
   // receives where each forecast was made; -1: nowhere.
-  void Residuals(int64_t index, double position,
-                 std::span<const float> targets, std::span<float> residuals,
-                 std::span<int64_t> made_at) const;
+  void Residuals(int64_t index, double position, std::span<const float> targets,
+                 std::span<float> residuals, std::span<int64_t> made_at) const;
 
   void Save(std::string& bytes) const;
   bool Restore(std::string_view& bytes);

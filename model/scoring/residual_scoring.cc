@@ -17,8 +17,8 @@ const std::array<float, ResidualScoring::kAverageTaps>& AverageWeights() {
       sum += std::pow(ResidualScoring::kAverageDecay, i);
     }
     for (size_t i = 0; i < weights.size(); ++i) {
-      weights[i] = static_cast<float>(
-          std::pow(ResidualScoring::kAverageDecay, i) / sum);
+      weights[i] =
+          static_cast<float>(std::pow(ResidualScoring::kAverageDecay, i) / sum);
     }
     return weights;
   }();
@@ -36,8 +36,8 @@ constexpr float kMaxDeviations = 1e9F;
 
 ResidualTracker::ResidualTracker(const ResidualScoring& scoring)
     : scoring_(&scoring),
-      history_(ResidualScoring::kAverageTaps * scoring.deviation.size(),
-               0.0F) {}
+      history_(ResidualScoring::kAverageTaps * scoring.deviation.size(), 0.0F) {
+}
 
 void ResidualTracker::Explain(std::span<const float> residuals,
                               std::span<float> explained,
@@ -67,8 +67,7 @@ void ResidualTracker::Explain(std::span<const float> residuals,
     }
   }
 
-  const auto slot = static_cast<size_t>(
-      count_ % ResidualScoring::kAverageTaps);
+  const auto slot = static_cast<size_t>(count_ % ResidualScoring::kAverageTaps);
   float* newest = &history_[slot * width];
   for (size_t i = 0; i < width; ++i) {
     newest[i] = std::isnan(explained[i]) ? 0 : explained[i];

@@ -24,10 +24,10 @@ struct ResidualScoring {
   static constexpr int kAverageTaps = 48;
   static constexpr float kAverageDecay = 0.9F;
 
-  int horizons = 0;  // m
-  int targets = 0;   // T
-  std::vector<float> deviation;  // [m, T]: of residuals, in scaled units
-  std::vector<float> mixing;     // [m, T, T]: row c foretells c from others
+  int horizons = 0;                  // m
+  int targets = 0;                   // T
+  std::vector<float> deviation;      // [m, T]: of residuals, in scaled units
+  std::vector<float> mixing;         // [m, T, T]: row c foretells c from others
   std::vector<TailCurve> magnitude;  // [m * T]
   std::vector<TailCurve> average;    // [m * T]
 
@@ -39,8 +39,8 @@ struct ResidualScoring {
 
 // What one channel's residuals at one instant amount to.
 struct ChannelEvidence {
-  float evidence = 0;   // largest over horizons and views
-  int horizon = -1;     // index of the horizon it comes from; -1: no residual
+  float evidence = 0;    // largest over horizons and views
+  int horizon = -1;      // index of the horizon it comes from; -1: no residual
   float deviations = 0;  // that horizon's explained residual over deviation
 };
 

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "absl/strings/str_format.h"
+
 #include "model/encoder.h"
 #include "model/positions.h"
 #include "model/scoring/attention_capture.h"
@@ -17,8 +18,8 @@ namespace {
 
 // Surprises kept: as far back as a query looks from the longest horizon.
 int64_t SurpriseLength(const EncoderConfig& config) {
-  return config.context_length() + config.horizons.back() +
-         config.stem_taps + 2 * kTileRows;
+  return config.context_length() + config.horizons.back() + config.stem_taps +
+         2 * kTileRows;
 }
 
 }  // namespace
@@ -142,16 +143,15 @@ bool StreamScorer::Worker::Gather(Lane& lane) {
   StreamMemory& memory = *lane.window.memory;
   lane.count = 0;
   for (; lane.next < window.length() && lane.count < kTileRows; ++lane.next) {
-    const int64_t time_ns =
-        window.time_ns()[static_cast<size_t>(lane.next)];
+    const int64_t time_ns = window.time_ns()[static_cast<size_t>(lane.next)];
     if (!memory.IsNew(time_ns)) continue;
     memory.any_seen = true;
     memory.last_time = time_ns;
     const std::span<const float> samples = window.Instant(lane.next);
     InstantScore& score = lane.result->instants.emplace_back();
     score.time_ns = time_ns;
-    score.missing = static_cast<int>(std::ranges::count_if(
-        samples, [](float x) { return std::isnan(x); }));
+    score.missing = static_cast<int>(
+        std::ranges::count_if(samples, [](float x) { return std::isnan(x); }));
     if (score.missing == window.channel_count()) {
       score.state = InstantState::kIncomplete;
       continue;
@@ -171,7 +171,8 @@ absl::Status StreamScorer::Worker::JudgeLane(Lane& lane) {
   const int64_t first = memory.cache.end_index() - lane.count;
   for (int row = 0; row < lane.count; ++row) {
     const std::span<const float> forecast(lane.forecast.Row(row), Width());
-    if (!std::ranges::all_of(forecast, [](float x) { return std::isfinite(x); })) {
+    if (!std::ranges::all_of(forecast,
+                             [](float x) { return std::isfinite(x); })) {
       return absl::InternalError(absl::StrFormat(
           "the forecast made at instant %d of a stream is not finite",
           first + row));
@@ -199,14 +200,13 @@ void StreamScorer::Worker::JudgeInstant(Lane& lane, int row) {
   memory.ledger.Residuals(index, lane.positions[row], targets_, residuals_,
                           made_at_);
   memory.tracker.Explain(residuals_, explained_, averages_);
-  ResidualTracker::Judge(checkpoint_.scoring, explained_, averages_,
-                         evidence_);
+  ResidualTracker::Judge(checkpoint_.scoring, explained_, averages_, evidence_);
   memory.surprises.Record(
       index, FindSurprise(checkpoint_.scoring, encoding_.targets(), explained_,
                           score.time_ns));
 
-  const auto valid = std::ranges::count_if(
-      targets_, [](float x) { return !std::isnan(x); });
+  const auto valid =
+      std::ranges::count_if(targets_, [](float x) { return !std::isnan(x); });
   const bool any_forecast = std::ranges::any_of(
       evidence_, [](const ChannelEvidence& e) { return e.horizon >= 0; });
   if (2 * valid < checkpoint_.config.targets) {
@@ -221,9 +221,8 @@ void StreamScorer::Worker::JudgeInstant(Lane& lane, int row) {
   FillContributions(
       evidence_, encoding_.targets(), samples,
       [&](int target, int horizon) {
-        const float scaled = memory.ledger.At(
-            made_at_[static_cast<size_t>(horizon)])[checkpoint_.scoring.Index(
-            horizon, target)];
+        const float scaled = memory.ledger.At(made_at_[static_cast<size_t>(
+            horizon)])[checkpoint_.scoring.Index(horizon, target)];
         return checkpoint_.scaler.Invert(
             encoding_.targets()[static_cast<size_t>(target)], scaled);
       },
@@ -237,8 +236,8 @@ void StreamScorer::Worker::JudgeInstant(Lane& lane, int row) {
 void StreamScorer::Worker::LookBack(Lane& lane, int64_t index,
                                     InstantScore& score) {
   StreamMemory& memory = *lane.window.memory;
-  const auto worst = std::ranges::max_element(
-      evidence_, {}, [](const ChannelEvidence& e) {
+  const auto worst =
+      std::ranges::max_element(evidence_, {}, [](const ChannelEvidence& e) {
         return e.horizon < 0 ? -1.0F : e.evidence;
       });
   const auto channel = static_cast<int>(worst - evidence_.begin());
@@ -250,20 +249,20 @@ void StreamScorer::Worker::LookBack(Lane& lane, int64_t index,
     const float deviations = std::abs(explained_[scoring.Index(h, channel)]);
     if (made_at < 0 || std::isnan(deviations)) continue;
     if (made_at < memory.cache.end_index() - memory.cache.lookback()) continue;
-    const bool next_only = checkpoint_.config.horizons[
-                               static_cast<size_t>(h)] == 1;
-    const bool better = chosen < 0 || deviations > largest ||
-                        checkpoint_.config.horizons[
-                            static_cast<size_t>(chosen)] == 1;
+    const bool next_only =
+        checkpoint_.config.horizons[static_cast<size_t>(h)] == 1;
+    const bool better =
+        chosen < 0 || deviations > largest ||
+        checkpoint_.config.horizons[static_cast<size_t>(chosen)] == 1;
     if (!better || (next_only && chosen >= 0)) continue;
     chosen = h;
     largest = deviations;
   }
   if (chosen < 0) return;
   const auto column = static_cast<int>(scoring.Index(chosen, channel));
-  const int64_t first_key = encoder_.Explain(
-      context_, memory.cache, made_at_[static_cast<size_t>(chosen)], column,
-      readout_);
+  const int64_t first_key =
+      encoder_.Explain(context_, memory.cache,
+                       made_at_[static_cast<size_t>(chosen)], column, readout_);
   score.points_back_to =
       RankEarlierInstants(readout_, first_key, checkpoint_.config.stem_taps,
                           memory.surprises, index, score.time_ns);

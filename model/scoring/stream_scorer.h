@@ -10,6 +10,7 @@
 #include "absl/base/thread_annotations.h"
 #include "absl/status/statusor.h"
 #include "absl/synchronization/mutex.h"
+
 #include "model/checkpoint/checkpoint.h"
 #include "model/detector.h"
 #include "model/input_encoding.h"

@@ -54,7 +54,8 @@ TailCurve TailCurve::Fit(std::span<float> values, float floor) {
   double a1 = 0;
   for (size_t i = 0; i < n; ++i) {
     const double excess = values[first + i] - start;
-    const double rank = (static_cast<double>(i) + 0.65) / static_cast<double>(n);
+    const double rank =
+        (static_cast<double>(i) + 0.65) / static_cast<double>(n);
     a0 += excess / static_cast<double>(n);
     a1 += excess * (1 - rank) / static_cast<double>(n);
   }
@@ -107,10 +108,9 @@ float TailCurve::Evidence(float v) const {
   const double scale = values_[kQuantiles + 1];
   const double excess =
       (static_cast<double>(v) - quantiles[kQuantiles - 1]) / scale;
-  const double decades = shape < 1e-4
-                             ? excess / std::log(10.0)
-                             : std::log1p(shape * excess) /
-                                   (shape * std::log(10.0));
+  const double decades =
+      shape < 1e-4 ? excess / std::log(10.0)
+                   : std::log1p(shape * excess) / (shape * std::log(10.0));
   return static_cast<float>(kStep * (kQuantiles - 1) + decades);
 }
 

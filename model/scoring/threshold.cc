@@ -9,6 +9,9 @@
 namespace telltale::model {
 namespace {
 
+// Standard deviations of the count that are kept in hand.
+constexpr double kMargin = 1.5;
+
 // P(N <= count) for a Poisson mean.
 double PoissonCdf(int64_t count, double mean) {
   double log_term = -mean;
@@ -45,8 +48,7 @@ int64_t CountEvents(std::span<const float> scores, float threshold) {
   return events;
 }
 
-float ThresholdForBudget(std::span<const float> scores,
-                         double budget_per_10k) {
+float ThresholdForBudget(std::span<const float> scores, double budget_per_10k) {
   std::vector<int64_t> order;
   for (size_t i = 0; i < scores.size(); ++i) {
     if (!std::isnan(scores[i])) order.push_back(static_cast<int64_t>(i));
@@ -56,8 +58,11 @@ float ThresholdForBudget(std::span<const float> scores,
   std::ranges::sort(order, [&](int64_t a, int64_t b) {
     return score(a) != score(b) ? score(a) > score(b) : a < b;
   });
-  const double allowed =
+  // The n with n + kMargin sqrt(n) = the budget's mean.
+  const double mean =
       budget_per_10k * static_cast<double>(order.size()) / 10'000;
+  const double root = std::sqrt(mean + kMargin * kMargin / 4) - kMargin / 2;
+  const double allowed = root * root;
   if (allowed < 1) {
     return score(order.front()) - static_cast<float>(std::log10(allowed));
   }

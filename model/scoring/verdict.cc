@@ -74,8 +74,8 @@ void FillContributions(
 Surprise FindSurprise(const ResidualScoring& scoring,
                       std::span<const int> targets,
                       std::span<const float> explained, int64_t time_ns) {
-  Surprise surprise{.time_ns = time_ns, .deviations = 0,
-                    .channel = targets.front()};
+  Surprise surprise{
+      .time_ns = time_ns, .deviations = 0, .channel = targets.front()};
   for (int h = 0; h < scoring.horizons; ++h) {
     for (int c = 0; c < scoring.targets; ++c) {
       const float deviations = std::abs(explained[scoring.Index(h, c)]);

@@ -27,7 +27,7 @@ class AdamW {
  private:
   const double weight_decay_;
   int64_t step_ = 0;
-  Parameters first_;   // moments
+  Parameters first_;  // moments
   Parameters second_;
 };
 

@@ -6,9 +6,10 @@
 #include <vector>
 
 #include "absl/strings/str_format.h"
+#include "nlohmann/json.hpp"
+
 #include "model/checkpoint/sha256.h"
 #include "model/training/trainer.h"
-#include "nlohmann/json.hpp"
 
 namespace telltale::model {
 namespace {
@@ -22,7 +23,10 @@ constexpr int kLeastInstants = 200;
 constexpr int kShockInstants = 50'000;
 
 // Steps by the amount of data: one for every so many instants, within bounds.
-constexpr int kInstantsPerStep = 25;
+// Measured on the simulated engine: from 75,000 instants held-out loss is least
+// after 700 steps and rises from 1,000 on; from 300,000 it still falls at
+// 2,400.
+constexpr int kInstantsPerStep = 100;
 constexpr int kLeastSteps = 600;
 constexpr int kMostSteps = 4'000;
 
@@ -71,8 +75,8 @@ Scaler FitScaler(std::span<const data::Series> segments,
                  const Division& division) {
   std::vector<Scaler::Part> parts;
   for (const Range& range : division.training) {
-    parts.push_back({&segments[static_cast<size_t>(range.segment)],
-                     range.begin, range.end});
+    parts.push_back({&segments[static_cast<size_t>(range.segment)], range.begin,
+                     range.end});
   }
   return Scaler::Fit(segments[0].channels, parts);
 }
@@ -82,12 +86,10 @@ absl::StatusOr<std::string> HashData(std::span<const data::Series> segments) {
   std::string digests;
   for (const data::Series& series : segments) {
     for (const std::string_view bytes :
-         {std::string_view(
-              reinterpret_cast<const char*>(series.time_ns.data()),
-              series.time_ns.size() * sizeof(int64_t)),
-          std::string_view(
-              reinterpret_cast<const char*>(series.samples.data()),
-              series.samples.size() * sizeof(float))}) {
+         {std::string_view(reinterpret_cast<const char*>(series.time_ns.data()),
+                           series.time_ns.size() * sizeof(int64_t)),
+          std::string_view(reinterpret_cast<const char*>(series.samples.data()),
+                           series.samples.size() * sizeof(float))}) {
       auto digest = Sha256Hex(bytes);
       if (!digest.ok()) return digest.status();
       digests += *digest;
@@ -112,6 +114,7 @@ std::string RecordTraining(std::span<const data::Series> segments,
       {"held_out", options.held_out},
       {"batch", options.batch},
       {"learning_rate", options.learning_rate},
+      {"input_noise", options.input_noise},
       {"steps", outcome.steps},
       {"best_step", outcome.best_step},
       {"loss", outcome.loss},
@@ -134,7 +137,8 @@ TrainingOptions Resolve(const TrainingOptions& given,
                             kLeastSteps, kMostSteps));
   }
   options.warm_up_steps = std::min(options.warm_up_steps, options.steps / 2);
-  if (options.window <= 0) options.window = 2 * options.encoder.context_length();
+  if (options.window <= 0)
+    options.window = 2 * options.encoder.context_length();
   int longest = 0;
   for (const Range& range : division.training) {
     longest = std::max(longest, range.length());

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "absl/status/statusor.h"
+
 #include "data/series.h"
 #include "model/checkpoint/checkpoint.h"
 #include "model/encoder_config.h"
@@ -23,6 +24,7 @@ struct TrainingOptions {
   int warm_up_steps = 50;
   double weight_decay = 1e-2;
   double clip_norm = 1;
+  double input_noise = 0.2;  // added to training inputs, in scaled units
   // The last part of each segment, held out for early stopping, calibration
   // and threshold.
   double held_out = 0.25;
@@ -34,8 +36,8 @@ struct TrainingOptions {
 struct TrainingProgress {
   int step = 0;
   int steps = 0;
-  double loss = 0;             // running mean, scaled units squared
-  double held_out_loss = 0;    // best so far; NaN before the first
+  double loss = 0;           // running mean, scaled units squared
+  double held_out_loss = 0;  // best so far; NaN before the first
   double instants_per_second = 0;
   double seconds_left = 0;
 };

@@ -17,7 +17,7 @@ constexpr int kHeldOutWindows = 48;
 // Evaluations of the held-out loss in a whole training, and how many may pass
 // without a better one before training ends early.
 constexpr int kEvaluations = 25;
-constexpr int kPatience = 8;
+constexpr int kPatience = 12;
 
 using Clock = std::chrono::steady_clock;
 
@@ -44,7 +44,8 @@ Trainer::Trainer(std::span<const data::Series> segments,
       options_(options),
       checkpoint_(checkpoint),
       encoding_(checkpoint.channels, checkpoint.scaler),
-      sampler_(segments, checkpoint.cadence_ns, checkpoint.config, encoding_),
+      sampler_(segments, checkpoint.cadence_ns, checkpoint.config, encoding_,
+               options.input_noise),
       window_length_(options.window > 0
                          ? options.window
                          : 2 * checkpoint.config.context_length()),
@@ -66,8 +67,8 @@ Trainer::~Trainer() {
 }
 
 absl::StatusOr<Trainer::Outcome> Trainer::Run(
-    std::span<const Range> training, std::span<const Range> held_out,
-    int steps, const ProgressFunction& progress) {
+    std::span<const Range> training, std::span<const Range> held_out, int steps,
+    const ProgressFunction& progress) {
   Random random(options_.seed ^ 0x7e11);
   std::vector<Range> windows;
   for (int i = 0; i < kHeldOutWindows && !held_out.empty(); ++i) {
@@ -148,9 +149,9 @@ double Trainer::TrainingStep(std::span<const Range> training, int step,
     total.count += losses[static_cast<size_t>(i)].count;
   }
   ClipNorm(gradients_, options_.clip_norm);
-  optimiser_.Step(LearningRate(options_.learning_rate, step,
-                               options_.warm_up_steps, steps),
-                  gradients_, checkpoint_.parameters);
+  optimiser_.Step(
+      LearningRate(options_.learning_rate, step, options_.warm_up_steps, steps),
+      gradients_, checkpoint_.parameters);
   return total.sum / static_cast<double>(std::max<int64_t>(1, total.count));
 }
 
@@ -192,8 +193,8 @@ Trainer::Loss Trainer::Evaluate(Worker& worker, const Range& range,
   }
   if (gradients == nullptr) return loss;
   worker.dx.Resize(window.x.rows(), window.x.columns());
-  worker.encoder.Backward(*worker.context, worker.activations,
-                          dforecast.view(), *gradients, worker.dx.view());
+  worker.encoder.Backward(*worker.context, worker.activations, dforecast.view(),
+                          *gradients, worker.dx.view());
   for (int64_t t = 0; t < window.x.rows(); ++t) {
     encoding_.AddGradients(window.x.Row(t), worker.dx.Row(t),
                            gradients->stand_in());

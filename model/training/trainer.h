@@ -27,9 +27,9 @@ class Trainer {
   ~Trainer();
 
   struct Outcome {
-    int steps = 0;       // taken
-    int best_step = 0;   // whose parameters were kept
-    double loss = 0;     // running mean at the end
+    int steps = 0;             // taken
+    int best_step = 0;         // whose parameters were kept
+    double loss = 0;           // running mean at the end
     double held_out_loss = 0;  // of the kept parameters
     double seconds = 0;
     bool stopped = false;  // by the caller

@@ -21,11 +21,12 @@ constexpr int kMaxSilence = 64;
 
 WindowSampler::WindowSampler(std::span<const data::Series> segments,
                              int64_t cadence_ns, const EncoderConfig& config,
-                             const InputEncoding& encoding)
+                             const InputEncoding& encoding, double input_noise)
     : segments_(segments),
       cadence_ns_(cadence_ns),
       config_(config),
-      encoding_(encoding) {}
+      encoding_(encoding),
+      input_noise_(input_noise) {}
 
 Range WindowSampler::Draw(std::span<const Range> ranges, int length,
                           Random& random) const {
@@ -60,9 +61,11 @@ void WindowSampler::Fill(const Range& range, const float* stand_in,
   for (int t = 0; t < n; ++t) {
     window.positions[static_cast<size_t>(t)] = Position(
         series.time_ns[static_cast<size_t>(range.begin + t)], cadence_ns_);
-    encoding_.Encode(
-        std::span(window.samples).subspan(t * channels, channels), stand_in,
-        window.x.Row(t));
+    encoding_.Encode(std::span(window.samples).subspan(t * channels, channels),
+                     stand_in, window.x.Row(t));
+    if (random != nullptr && input_noise_ > 0) {
+      encoding_.Perturb(input_noise_, *random, window.x.Row(t));
+    }
   }
   FillTargets(window);
 }

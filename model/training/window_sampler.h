@@ -32,17 +32,20 @@ struct TrainingWindow {
 // time, by position: past a gap there is no target. Thread-safe.
 class WindowSampler {
  public:
-  // Views its arguments, which must outlive it.
+  // Views its arguments, which must outlive it. `input_noise` is in scaled
+  // units.
   WindowSampler(std::span<const data::Series> segments, int64_t cadence_ns,
-                const EncoderConfig& config, const InputEncoding& encoding);
+                const EncoderConfig& config, const InputEncoding& encoding,
+                double input_noise);
 
   // `length` instants (fewer in a shorter range) at a random place within the
   // ranges, each place as likely as the next. REQUIRES: no empty range.
   Range Draw(std::span<const Range> ranges, int length, Random& random) const;
 
-  // Fills the window for `range`. With `random`, some samples of the input go
-  // missing, so that the encoder learns to do without: single samples, and now
-  // and then one channel for a while.
+  // Fills the window for `range`. With `random`, its input is spoilt a little,
+  // its targets are not: noise, so that the encoder cannot know an instant
+  // again by its last digits, and missing samples, so that it learns to do
+  // without: single ones, and now and then a channel for a while.
   void Fill(const Range& range, const float* stand_in, Random* random,
             TrainingWindow& window) const;
 
@@ -55,6 +58,7 @@ class WindowSampler {
   const int64_t cadence_ns_;
   const EncoderConfig& config_;
   const InputEncoding& encoding_;
+  const double input_noise_;
 };
 
 }  // namespace telltale::model
