@@ -76,6 +76,7 @@ void KvCache::VisitArrays(const Visit& visit) {
   visit(&first_index_, sizeof(first_index_));
   visit(&end_index_, sizeof(end_index_));
   const auto visit_matrix = [&](Matrix& matrix) {
+    if (matrix.floats().empty()) return;  // a stem of one tap has no past
     visit(matrix.data(), matrix.floats().size() * sizeof(float));
   };
   for (KvLayer& layer : layers_) {

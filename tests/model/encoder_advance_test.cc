@@ -53,6 +53,30 @@ class EncoderAdvanceTest : public ::testing::TestWithParam<SeriesCase> {
     encoder_.Forward(context_, x_.view(), positions_, forward_);
   }
 
+  // `expected`: one matrix of all instants a head.
+  void ExpectAttention(const AttentionRow& row, const LayerConfig& layer,
+                       const std::vector<PlainMatrix>& expected) const {
+    const int64_t query = row.query_index;
+    EXPECT_EQ(row.first_key_index,
+              std::max<int64_t>(0, query - layer.reach + 1));
+    EXPECT_EQ(row.first_key_index + row.weights.columns() - 1, query);
+    for (int head = 0; head < config_.heads; ++head) {
+      const PlainMatrix& of_head = expected[static_cast<size_t>(head)];
+      const int64_t nearest = head < layer.blind_heads ? layer.blind_span : 0;
+      const float nothing = row.nothing[static_cast<size_t>(head)];
+      double sum = nothing;
+      for (int64_t k = 0; k < row.weights.columns(); ++k) {
+        const int64_t key = row.first_key_index + k;
+        const float weight = row.weights.Row(head)[k];
+        sum += weight;
+        EXPECT_NEAR(weight, of_head.At(query, key), 1e-5);
+        EXPECT_EQ(weight > 0, query - key >= nearest) << query << " on " << key;
+      }
+      EXPECT_NEAR(nothing, of_head.At(query, GetParam().count), 1e-5);
+      EXPECT_NEAR(sum, 1, 1e-5) << "instant " << query;
+    }
+  }
+
   Context context_;
   const EncoderConfig config_;
   const Parameters parameters_;
@@ -72,6 +96,7 @@ TEST_P(EncoderAdvanceTest, EqualsForwardLongAfterTheCacheBeganToForget) {
 }
 
 TEST_P(EncoderAdvanceTest, ShowsTheAttentionThatForwardHad) {
+  constexpr int64_t kPass = 5;
   const int64_t checked = std::min<int64_t>(GetParam().count, 800);
   std::vector<std::vector<PlainMatrix>> expected;
   for (const EncoderActivations::Layer& layer : forward_.layers) {
@@ -81,38 +106,18 @@ TEST_P(EncoderAdvanceTest, ShowsTheAttentionThatForwardHad) {
   Stream stream(config_, x_, positions_);
   while (stream.next() < checked) {
     const int64_t first = stream.next();
-    StreamRows rows = stream.Take(5, /*with_attention=*/true);
+    StreamRows rows = stream.Take(kPass, /*with_attention=*/true);
     encoder_.Advance(context_, {&rows, 1});
     for (size_t n = 0; n < config_.layers.size(); ++n) {
-      ASSERT_EQ(stream.attention()[n].size(), 5);
-      for (int64_t i = 0; i < 5; ++i) {
-        const AttentionRow& row = stream.attention()[n][static_cast<size_t>(i)];
-        const LayerConfig& layer = config_.layers[n];
+      const std::vector<AttentionRow>& of_layer = stream.attention()[n];
+      ASSERT_EQ(of_layer.size(), kPass);
+      for (int64_t i = 0; i < kPass; ++i) {
+        const AttentionRow& row = of_layer[static_cast<size_t>(i)];
         ASSERT_EQ(row.query_index, first + i);
-        ASSERT_EQ(row.first_key_index,
-                  std::max<int64_t>(0, first + i - layer.reach + 1));
-        ASSERT_EQ(row.first_key_index + row.weights.columns() - 1,
-                  row.query_index);
-        for (int head = 0; head < config_.heads; ++head) {
-          const auto h = static_cast<size_t>(head);
-          double sum = row.nothing[h];
-          for (int64_t k = 0; k < row.weights.columns(); ++k) {
-            const int64_t key = row.first_key_index + k;
-            const float weight = row.weights.Row(head)[k];
-            sum += weight;
-            ASSERT_NEAR(weight, expected[n][h].At(row.query_index, key), 1e-5);
-            if (head < layer.blind_heads &&
-                row.query_index - key < layer.blind_span) {
-              ASSERT_EQ(weight, 0) << "in the blind span";
-            }
-          }
-          ASSERT_NEAR(row.nothing[h],
-                      expected[n][h].At(row.query_index, GetParam().count),
-                      1e-5);
-          ASSERT_NEAR(sum, 1, 1e-5) << "instant " << row.query_index;
-        }
+        ExpectAttention(row, config_.layers[n], expected[n]);
       }
     }
+    ASSERT_FALSE(HasFailure()) << "at instant " << first;
   }
 }
 
@@ -170,30 +175,38 @@ class ExplainTest : public ::testing::TestWithParam<EncoderCase> {
   // One value for each instant up to the query.
   std::vector<double> Expected(int64_t query, int column) const {
     const PlainTensors tensors = ToPlain(parameters_);
-    const PlainMatrix x = ToPlain(x_.view());
-    const size_t last = config_.layers.size() - 1;
-    const PlainActivations at_rest =
-        PlainForward(config_, tensors, x, positions_);
-    std::vector<double> readout;
-    for (int64_t key = 0; key <= query; ++key) {
-      double sum = 0;
-      for (int head = 0; head < config_.heads; ++head) {
-        const auto h = static_cast<size_t>(head);
-        const double weight = at_rest.layers[last].weights[h].At(query, key);
+    const std::vector<PlainMatrix> weights =
+        PlainForward(config_, tensors, ToPlain(x_.view()), positions_)
+            .layers.back()
+            .weights;
+    std::vector<double> readout(static_cast<size_t>(query + 1));
+    for (int head = 0; head < config_.heads; ++head) {
+      for (int64_t key = 0; key <= query; ++key) {
+        const double weight = weights[static_cast<size_t>(head)].At(query, key);
         if (weight == 0) continue;
-        double offset = 0;
-        const double gradient = PlainDerivative(offset, [&] {
-          const auto adjust = [&](size_t n, std::vector<PlainMatrix>& weights) {
-            if (n == last) weights[h].At(query, key) += offset;
-          };
-          return PlainForward(config_, tensors, x, positions_, adjust)
-              .forecast.At(query, column);
-        });
-        sum += std::abs(weight * gradient);
+        readout[static_cast<size_t>(key)] +=
+            std::abs(weight * Gradient(tensors, {query, key}, head, column));
       }
-      readout.push_back(sum);
     }
     return readout;
+  }
+
+  struct Edge {
+    int64_t query, key;
+  };
+  // Of the query's forecast in `column` by a weight of the last layer.
+  double Gradient(const PlainTensors& tensors, Edge edge, int head,
+                  int column) const {
+    double offset = 0;
+    const auto adjust = [&](size_t n, std::vector<PlainMatrix>& weights) {
+      if (n + 1 < config_.layers.size()) return;
+      weights[static_cast<size_t>(head)].At(edge.query, edge.key) += offset;
+    };
+    return PlainDerivative(offset, [&] {
+      return PlainForward(config_, tensors, ToPlain(x_.view()), positions_,
+                          adjust)
+          .forecast.At(edge.query, column);
+    });
   }
 
   static constexpr int64_t kCount = 60;

@@ -78,6 +78,7 @@ TEST_P(EncoderBitsTest, DoNotDependOnTheNeighboursNorTheirOrder) {
     while (!mine.done()) {
       const int64_t sizes[] = {1 + pass % 9, 1 + pass % 16, 16 - pass % 13};
       std::vector<StreamRows> rows;
+      rows.reserve(order.size());
       for (size_t i : order) rows.push_back(streams[i]->Take(sizes[i]));
       encoder_.Advance(context_, rows);
       ++pass;
@@ -90,9 +91,9 @@ TEST_P(EncoderBitsTest, DoNotDependOnTheNeighboursNorTheirOrder) {
 TEST_P(EncoderBitsTest, DoNotDependOnTheRowWithinTheTile) {
   constexpr int64_t kInstants = 40;
   const Matrix other_x =
-      RandomMatrix(kInstants * kTileRows, config_.input_width, 8);
+      RandomMatrix(int64_t{kInstants} * kTileRows, config_.input_width, 8);
   const std::vector<double> other_positions = Positions(other_x.rows(), false);
-  for (int64_t row = 0; row < 2 * kTileRows; ++row) {
+  for (int64_t row = 0; row < int64_t{2} * kTileRows; ++row) {
     Stream mine(config_, x_, positions_);
     Stream before(config_, other_x, other_positions);
     Stream more(config_, other_x, other_positions);

@@ -70,7 +70,8 @@ TEST(EncoderConfigTest, JsonHoldsEverySettingUnderItsName) {
 
 TEST(EncoderConfigTest, NamesTheFieldThatIsMissingOrOfAnotherType) {
   const nlohmann::json small = SmallJson();
-  for (const auto& [name, value] : small.items()) {
+  for (const auto& item : small.items()) {
+    const std::string& name = item.key();
     EXPECT_THAT(RefusalAfter([&](auto& json) { json.erase(name); }),
                 HasSubstr(name));
     EXPECT_THAT(RefusalAfter([&](auto& json) { json[name] = "many"; }),
@@ -78,7 +79,8 @@ TEST(EncoderConfigTest, NamesTheFieldThatIsMissingOrOfAnotherType) {
     EXPECT_THAT(RefusalAfter([&](auto& json) { json[name] = nullptr; }),
                 HasSubstr(name));
   }
-  for (const auto& [name, value] : small["layers"][0].items()) {
+  for (const auto& item : small["layers"][0].items()) {
+    const std::string& name = item.key();
     EXPECT_THAT(
         RefusalAfter([&](auto& json) { json["layers"][1].erase(name); }),
         HasSubstr(name));

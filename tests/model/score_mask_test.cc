@@ -69,6 +69,40 @@ class ScoreMaskTest : public ::testing::TestWithParam<MaskCase> {
             positions_[static_cast<size_t>(key)]);
   }
 
+  void ExpectRow(const PlainTensors& tensors, int head, int64_t query,
+                 const float* row) const {
+    for (int64_t key = 0; key < kKeys; ++key) {
+      const double expected = Expected(tensors, head, query, key);
+      const float found = row[Column(key)];
+      if (std::isinf(expected)) {
+        EXPECT_EQ(found, kMasked) << query << " does not see " << key;
+      } else {
+        EXPECT_NEAR(found, expected, 1e-5) << query << " sees " << key;
+      }
+    }
+    EXPECT_EQ(row[kKeys], static_cast<float>(tensors.at(kNull).At(0, head)));
+    for (int64_t c = kKeys + 1; c < ScoreMask::Columns(kKeys); ++c) {
+      EXPECT_EQ(row[c], kMasked);
+    }
+  }
+
+  // The scores that are seen, weighted by `drows`: linear in the tables.
+  double WeightedScores(const PlainTensors& tensors,
+                        const Matrix& drows) const {
+    double sum = 0;
+    for (int64_t query = 0; query < kKeys; ++query) {
+      for (int head = 0; head < config_.heads; ++head) {
+        const float* row = drows.Row(query * config_.heads + head);
+        sum += row[kKeys] * tensors.at(kNull).At(0, head);
+        for (int64_t key = 0; key < kKeys; ++key) {
+          const double score = Expected(tensors, head, query, key);
+          if (!std::isinf(score)) sum += row[Column(key)] * score;
+        }
+      }
+    }
+    return sum;
+  }
+
   const EncoderConfig config_;
   const Parameters parameters_;
   const std::vector<double> positions_;
@@ -83,18 +117,7 @@ TEST_P(ScoreMaskTest, FillsBiasWhereSeenAndTheMaskElsewhere) {
     Matrix rows = RandomMatrix(config_.heads, columns, 9);
     mask.Fill(Place(query), runs_, kKeys, rows.data(), columns);
     for (int head = 0; head < config_.heads; ++head) {
-      const float* row = rows.Row(head);
-      for (int64_t key = 0; key < kKeys; ++key) {
-        const double expected = Expected(tensors, head, query, key);
-        const float found = row[Column(key)];
-        if (std::isinf(expected)) {
-          EXPECT_EQ(found, kMasked) << query << " does not see " << key;
-        } else {
-          EXPECT_NEAR(found, expected, 1e-5) << query << " sees " << key;
-        }
-      }
-      EXPECT_EQ(row[kKeys], static_cast<float>(tensors.at(kNull).At(0, head)));
-      for (int64_t c = kKeys + 1; c < columns; ++c) EXPECT_EQ(row[c], kMasked);
+      ExpectRow(tensors, head, query, rows.Row(head));
     }
   }
 }
@@ -111,21 +134,7 @@ TEST_P(ScoreMaskTest, GradientsAreThoseOfPlainLoops) {
   }
 
   PlainTensors tensors = ToPlain(parameters_);
-  // Scores that are seen, weighted: linear in the tables.
-  const auto loss = [&] {
-    double sum = 0;
-    for (int64_t query = 0; query < kKeys; ++query) {
-      for (int head = 0; head < config_.heads; ++head) {
-        const float* row = drows.Row(query * config_.heads + head);
-        sum += row[kKeys] * tensors.at(kNull).At(0, head);
-        for (int64_t key = 0; key < kKeys; ++key) {
-          const double score = Expected(tensors, head, query, key);
-          if (!std::isinf(score)) sum += row[Column(key)] * score;
-        }
-      }
-    }
-    return sum;
-  };
+  const auto loss = [&] { return WeightedScores(tensors, drows); };
   const PlainTensors found = ToPlain(gradients);
   EXPECT_TRUE(
       IsNear(found.at(kNull), PlainDerivative(tensors.at(kNull), loss), 1e-4));

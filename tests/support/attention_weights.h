@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <vector>
 
@@ -22,9 +23,7 @@ inline std::vector<PlainMatrix> AttentionWeights(
       for (int64_t q = 0; q < queries; ++q) {
         const float* row = block.weights.Row(head * queries + q);
         const int64_t query = block.query_begin + q;
-        for (int64_t k = 0; k < keys; ++k) {
-          of_head.At(query, block.key_begin + k) = row[k];
-        }
+        std::copy_n(row, keys, &of_head.At(query, block.key_begin));
         of_head.At(query, count) = row[keys];
       }
     }

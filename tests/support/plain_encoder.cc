@@ -32,8 +32,8 @@ PlainMatrix HeadScores(const EncoderConfig& config, size_t n, int head,
   for (int64_t i = 0; i < count; ++i) {
     for (int64_t j = 0; j < count; ++j) {
       double product = 0;
-      for (int64_t c = 0; c < config.query_width; ++c) {
-        const int64_t column = head * config.query_width + c;
+      for (int c = 0; c < config.query_width; ++c) {
+        const int64_t column = int64_t{head} * config.query_width + c;
         product += a.query.At(i, column) * a.key.At(j, column);
       }
       scores.At(i, j) =
@@ -134,8 +134,7 @@ double PlainScoreBias(const EncoderConfig& config, const LayerConfig& layer,
 
 PlainMatrix PlainAttention(const EncoderConfig& config, size_t layer,
                            const PlainTensors& tensors, const PlainMatrix& x,
-                           const PlainSeries& series, PlainLayer& activations,
-                           const AdjustWeights& adjust) {
+                           const PlainSeries& series, PlainLayer& activations) {
   PlainLayer& a = activations;
   const std::string prefix = LayerPrefix(layer) + "attention.";
   const PlainMatrix normed = PlainNorm(tensors, prefix + "norm", x);
@@ -154,8 +153,8 @@ PlainMatrix PlainAttention(const EncoderConfig& config, size_t layer,
     a.weights.push_back(PlainSoftmax(
         HeadScores(config, layer, head, tensors, series.positions, a)));
   }
-  if (adjust) adjust(layer, a.weights);
-  a.attended = PlainMatrix(x.rows, config.heads * config.value_width);
+  if (series.adjust) series.adjust(layer, a.weights);
+  a.attended = PlainMatrix(x.rows, config.value_columns());
   for (int64_t i = 0; i < x.rows; ++i) {
     for (int64_t column = 0; column < a.attended.columns; ++column) {
       const auto head = static_cast<size_t>(column / config.value_width);
@@ -178,7 +177,7 @@ PlainActivations PlainForward(const EncoderConfig& config,
   for (size_t n = 0; n < config.layers.size(); ++n) {
     PlainLayer& layer = a.layers.emplace_back();
     const PlainMatrix middle = PlainAttention(
-        config, n, tensors, h, {a.stem, positions}, layer, adjust);
+        config, n, tensors, h, {a.stem, positions, adjust}, layer);
     h = PlainFeedForward(tensors, LayerPrefix(n) + "feed_forward.", middle);
     layer.output = h;
   }

@@ -56,15 +56,17 @@ double PlainScoreBias(const EncoderConfig& config, const LayerConfig& layer,
 using AdjustWeights =
     std::function<void(size_t layer, std::vector<PlainMatrix>& weights)>;
 
-// x[N, D] plus attention; fills everything in `activations` but output.
+// What all layers of an encoder share.
 struct PlainSeries {
   const PlainMatrix& stem;
   const std::vector<double>& positions;
+  AdjustWeights adjust = nullptr;
 };
+
+// x[N, D] plus attention; fills everything in `activations` but output.
 PlainMatrix PlainAttention(const EncoderConfig& config, size_t layer,
                            const PlainTensors& tensors, const PlainMatrix& x,
-                           const PlainSeries& series, PlainLayer& activations,
-                           const AdjustWeights& adjust = nullptr);
+                           const PlainSeries& series, PlainLayer& activations);
 
 PlainActivations PlainForward(const EncoderConfig& config,
                               const PlainTensors& tensors, const PlainMatrix& x,
