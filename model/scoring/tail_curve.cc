@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "absl/strings/str_format.h"
 
@@ -13,6 +14,8 @@ constexpr double kTailProbability = 0.02;
 // Bounds of the tail's shape: 0 is exponential; heavier than 0.5 has no
 // variance, and a sample's tail is not to be trusted with that.
 constexpr double kMaxShape = 0.5;
+
+constexpr float kLargest = std::numeric_limits<float>::max();
 
 // Probability of exceeding the quantile `i` of a curve: equal steps in
 // log probability from 1 to kTailProbability.
@@ -27,12 +30,14 @@ const float* ShapeOf(const std::vector<float>& values) {
 
 }  // namespace
 
+TailCurve::TailCurve() : values_(kSize, kLargest) {
+  values_[kQuantiles] = 0;
+  values_[kQuantiles + 1] = 1;
+}
+
 TailCurve TailCurve::Fit(std::span<float> values, float floor) {
   TailCurve curve;
-  if (values.empty()) {
-    curve.values_[kQuantiles + 1] = std::max(floor, 1e-6F);
-    return curve;
-  }
+  if (values.empty()) return curve;
   std::ranges::sort(values);
   const double last = static_cast<double>(values.size() - 1);
   for (int i = 0; i < kQuantiles; ++i) {
@@ -111,7 +116,8 @@ float TailCurve::Evidence(float v) const {
   const double decades =
       shape < 1e-4 ? excess / std::log(10.0)
                    : std::log1p(shape * excess) / (shape * std::log(10.0));
-  return static_cast<float>(kStep * (kQuantiles - 1) + decades);
+  return static_cast<float>(
+      std::min<double>(kStep * (kQuantiles - 1) + decades, kLargest));
 }
 
 }  // namespace telltale::model

@@ -18,12 +18,13 @@ class TailCurve {
   // Floats that describe a curve: quantiles, then shape and scale of the tail.
   static constexpr int kSize = kQuantiles + 2;
 
-  // A curve that is 0 everywhere.
-  TailCurve() : values_(kSize, 0.0F) {}
+  // A curve that is 0 everywhere: nothing is known, so nothing surprises.
+  TailCurve();
 
   // Fits a curve. `values` are nominal values of the statistic, in any order,
   // and are reordered; `floor` bounds the tail's scale from below, so that a
-  // statistic that never moved in training is not infinitely surprising.
+  // statistic that never moved in training is not infinitely surprising. No
+  // values give a curve that is 0 everywhere.
   static TailCurve Fit(std::span<float> values, float floor);
 
   // kSize floats as returned by values(). kInvalidArgument: not finite or

@@ -70,7 +70,8 @@ float ThresholdForBudget(std::span<const float> scores, double budget_per_10k) {
   // Instants above the threshold, and into how many events they fall.
   std::set<int64_t> alarms;
   int64_t events = 0;
-  for (int64_t i : order) {
+  for (size_t n = 0; n < order.size(); ++n) {
+    const int64_t i = order[n];
     const auto [place, inserted] = alarms.insert(i);
     const bool has_before = place != alarms.begin();
     const bool has_after = std::next(place) != alarms.end();
@@ -83,7 +84,10 @@ float ThresholdForBudget(std::span<const float> scores, double budget_per_10k) {
     events += 1 - static_cast<int64_t>(joins_before) -
               static_cast<int64_t>(joins_after) +
               static_cast<int64_t>(were_joined);
-    if (static_cast<double>(events) > allowed) return score(i);
+    // Equal scores stand above a threshold together or not at all.
+    const bool last_alike =
+        n + 1 == order.size() || score(order[n + 1]) != score(i);
+    if (last_alike && static_cast<double>(events) > allowed) return score(i);
   }
   return score(order.back());
 }

@@ -1,0 +1,279 @@
+#include "model/scoring/residual_scoring.h"
+
+#include <cmath>
+#include <limits>
+#include <string>
+#include <vector>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "model/random.h"
+
+namespace telltale::model {
+namespace {
+
+using testing::Each;
+
+constexpr float kMissing = std::numeric_limits<float>::quiet_NaN();
+
+std::vector<float> HalfNormal(uint64_t seed) {
+  Random random(seed);
+  std::vector<float> values(5000);
+  for (float& v : values) v = static_cast<float>(std::abs(random.Normal()));
+  return values;
+}
+
+// Two horizons, three channels; channel 1 is foretold by channel 0.
+ResidualScoring SmallScoring() {
+  ResidualScoring scoring;
+  scoring.horizons = 2;
+  scoring.targets = 3;
+  scoring.deviation = {1, 2, 0.5F, 1, 2, 0.5F};
+  scoring.mixing.assign(2 * 3 * 3, 0.0F);
+  for (int h = 0; h < 2; ++h) {
+    scoring.mixing[(scoring.Index(h, 1)) * 3 + 0] = 0.75F;
+  }
+  for (size_t i = 0; i < 6; ++i) {
+    std::vector<float> magnitudes = HalfNormal(i);
+    scoring.magnitude.push_back(TailCurve::Fit(magnitudes, 0.1F));
+    std::vector<float> averages = HalfNormal(i + 100);
+    for (float& v : averages) v *= 0.25F;
+    scoring.average.push_back(TailCurve::Fit(averages, 0.025F));
+  }
+  return scoring;
+}
+
+std::vector<float> RandomResiduals(Random& random) {
+  std::vector<float> residuals(6);
+  for (float& r : residuals) {
+    r = static_cast<float>(3 * random.Normal());
+    if (random.Uniform() < 0.1) r = kMissing;
+  }
+  return residuals;
+}
+
+struct Explained {
+  std::vector<float> explained = std::vector<float>(6);
+  std::vector<float> averages = std::vector<float>(6);
+};
+
+Explained Feed(ResidualTracker& tracker, const std::vector<float>& residuals) {
+  Explained result;
+  tracker.Explain(residuals, result.explained, result.averages);
+  return result;
+}
+
+TEST(ResidualTracker, DividesEachResidualByItsDeviation) {
+  const ResidualScoring scoring = SmallScoring();
+  ResidualTracker tracker(scoring);
+
+  const Explained result = Feed(tracker, {0, 2, 3, 0, -4, -1});
+
+  EXPECT_THAT(result.explained, testing::ElementsAre(0, 1, 6, 0, -2, -2));
+}
+
+TEST(ResidualTracker, TakesOffWhatAnotherChannelsShockForetells) {
+  const ResidualScoring scoring = SmallScoring();
+  ResidualTracker tracker(scoring);
+
+  // Channel 1 deviates by 3; three quarters of channel 0's shock of 4 are 3.
+  const Explained result = Feed(tracker, {4, 6, 0, 0, 0, 0});
+
+  EXPECT_EQ(result.explained[0], 4);
+  EXPECT_EQ(result.explained[1], 0);
+}
+
+TEST(ResidualTracker, NeverMakesAResidualLarger) {
+  ResidualScoring scoring = SmallScoring();
+  Random random(21);
+  for (float& m : scoring.mixing) m = static_cast<float>(random.Normal());
+  for (int h = 0; h < 2; ++h) {
+    for (int c = 0; c < 3; ++c) {
+      scoring.mixing[scoring.Index(h, c) * 3 + static_cast<size_t>(c)] = 0;
+    }
+  }
+  ResidualTracker tracker(scoring);
+  int explained_away = 0;
+  for (int t = 0; t < 2000; ++t) {
+    const std::vector<float> residuals = RandomResiduals(random);
+    const Explained result = Feed(tracker, residuals);
+    for (size_t i = 0; i < 6; ++i) {
+      if (std::isnan(residuals[i])) continue;
+      const float before = std::abs(residuals[i] / scoring.deviation[i]);
+      ASSERT_LE(std::abs(result.explained[i]), before);
+      explained_away += std::abs(result.explained[i]) < before ? 1 : 0;
+    }
+  }
+  EXPECT_GT(explained_away, 1000);  // it does do something
+}
+
+TEST(ResidualTracker, ExplainsByNoMoreThanTwentyDeviations) {
+  const ResidualScoring scoring = SmallScoring();
+  ResidualTracker tracker(scoring);
+
+  // One broken channel, a million deviations off, takes 15 off another and no
+  // more.
+  const Explained result = Feed(tracker, {1e6F, 100, 0, 0, 0, 0});
+
+  EXPECT_EQ(result.explained[0], 1e6F);
+  EXPECT_EQ(result.explained[1], 50 - 15);
+}
+
+TEST(ResidualTracker, PassesAMissingResidualOnAndCountsItAsZero) {
+  const ResidualScoring scoring = SmallScoring();
+  ResidualTracker holed(scoring);
+  ResidualTracker zero(scoring);
+  for (int t = 0; t < 10; ++t) {
+    Feed(holed, {1, 1, 1, 1, 1, 1});
+    Feed(zero, {1, 1, 1, 1, 1, 1});
+  }
+
+  const Explained with_hole = Feed(holed, {1, 1, kMissing, 1, 1, 1});
+  const Explained with_zero = Feed(zero, {1, 1, 0, 1, 1, 1});
+
+  EXPECT_TRUE(std::isnan(with_hole.explained[2]));
+  EXPECT_EQ(with_hole.averages, with_zero.averages);
+}
+
+TEST(ResidualTracker, AMissingResidualForetellsNothing) {
+  const ResidualScoring scoring = SmallScoring();
+  ResidualTracker tracker(scoring);
+
+  const Explained result = Feed(tracker, {kMissing, 6, 0, 0, 0, 0});
+
+  EXPECT_EQ(result.explained[1], 3);
+}
+
+TEST(ResidualTracker, AveragesWithWeightsThatFadeByATenth) {
+  const ResidualScoring scoring = SmallScoring();
+  ResidualTracker tracker(scoring);
+  std::vector<float> averages;
+  averages.push_back(Feed(tracker, {0, 0, 0.5F, 0, 0, 0}).averages[2]);
+  for (int t = 1; t < 10; ++t) {
+    averages.push_back(Feed(tracker, {0, 0, 0, 0, 0, 0}).averages[2]);
+  }
+
+  for (size_t t = 1; t < averages.size(); ++t) {
+    EXPECT_NEAR(averages[t] / averages[t - 1], 0.9F, 1e-5F);
+  }
+  // A lasting residual is its own average.
+  Explained result;
+  for (int t = 0; t < ResidualScoring::kAverageTaps; ++t) {
+    result = Feed(tracker, {0, 0, 0.5F, 0, 0, 0});
+  }
+  EXPECT_NEAR(result.averages[2], 1, 1e-5F);
+}
+
+TEST(ResidualTracker, RemembersExactlyAsManyInstantsAsItHasTaps) {
+  const ResidualScoring scoring = SmallScoring();
+  Random random(31);
+  ResidualTracker long_past(scoring);
+  for (int t = 0; t < 500; ++t) Feed(long_past, RandomResiduals(random));
+  ResidualTracker no_past(scoring);
+  Explained first;
+  Explained second;
+  for (int t = 0; t < ResidualScoring::kAverageTaps; ++t) {
+    if (t > 0) {
+      ASSERT_NE(first.averages, second.averages) << "after " << t;
+    }
+    const std::vector<float> residuals = RandomResiduals(random);
+    first = Feed(long_past, residuals);
+    second = Feed(no_past, residuals);
+  }
+
+  EXPECT_EQ(first.averages, second.averages);
+  for (int t = 0; t < 100; ++t) {
+    const std::vector<float> residuals = RandomResiduals(random);
+    ASSERT_EQ(Feed(long_past, residuals).averages,
+              Feed(no_past, residuals).averages);
+  }
+}
+
+TEST(ResidualTracker, StaysFiniteWhateverTheResidual) {
+  ResidualScoring scoring = SmallScoring();
+  scoring.deviation.assign(6, 0.02F);
+  ResidualTracker tracker(scoring);
+
+  Explained result =
+      Feed(tracker, {3e38F, -3e38F, 3e38F, -3e38F, 3e38F, 1e30F});
+  std::vector<ChannelEvidence> channels(3);
+  ResidualTracker::Judge(scoring, result.explained, result.averages, channels);
+
+  for (const ChannelEvidence& channel : channels) {
+    EXPECT_TRUE(std::isfinite(channel.evidence));
+    EXPECT_GT(channel.evidence, 8);
+  }
+  result = Feed(tracker, {0, 0, 0, 0, 0, 0});
+  for (const float average : result.averages) {
+    EXPECT_TRUE(std::isfinite(average));
+  }
+}
+
+TEST(ResidualTracker, JudgesEachChannelByItsWorstHorizonAndView) {
+  const ResidualScoring scoring = SmallScoring();
+  const std::vector<float> explained = {0.1F, 0.1F, -4, 5, kMissing, 0.2F};
+  const std::vector<float> averages = {0, 2, 0, 0, 9, 0};
+  std::vector<ChannelEvidence> channels(3);
+
+  ResidualTracker::Judge(scoring, explained, averages, channels);
+
+  EXPECT_EQ(channels[0].horizon, 1);
+  EXPECT_EQ(channels[0].deviations, 5);
+  EXPECT_EQ(channels[0].evidence, scoring.magnitude[3].Evidence(5));
+  // The average speaks for channel 1; where the residual is missing, it may
+  // not.
+  EXPECT_EQ(channels[1].horizon, 0);
+  EXPECT_EQ(channels[1].evidence, scoring.average[1].Evidence(2));
+  EXPECT_EQ(channels[2].horizon, 0);
+  EXPECT_EQ(channels[2].evidence, scoring.magnitude[2].Evidence(4));
+}
+
+TEST(ResidualTracker, JudgesAChannelWithoutResidualsNotAtAll) {
+  const ResidualScoring scoring = SmallScoring();
+  const std::vector<float> nothing(6, kMissing);
+  std::vector<ChannelEvidence> channels(3);
+
+  ResidualTracker::Judge(scoring, nothing, std::vector<float>(6, 9.0F),
+                         channels);
+
+  EXPECT_THAT(channels, Each(testing::AllOf(
+                            testing::Field(&ChannelEvidence::evidence, 0),
+                            testing::Field(&ChannelEvidence::horizon, -1))));
+}
+
+TEST(ResidualTracker, GoesOnFromSavedBytesAsIfNothingHadHappened) {
+  const ResidualScoring scoring = SmallScoring();
+  Random random(41);
+  ResidualTracker tracker(scoring);
+  for (int t = 0; t < 77; ++t) Feed(tracker, RandomResiduals(random));
+  std::string bytes;
+  tracker.Save(bytes);
+  bytes += "rest";
+
+  ResidualTracker restored(scoring);
+  std::string_view view = bytes;
+  ASSERT_TRUE(restored.Restore(view));
+
+  EXPECT_EQ(view, "rest");
+  for (int t = 0; t < 100; ++t) {
+    const std::vector<float> residuals = RandomResiduals(random);
+    ASSERT_EQ(Feed(restored, residuals).averages,
+              Feed(tracker, residuals).averages);
+  }
+}
+
+TEST(ResidualTracker, RefusesTooFewBytes) {
+  const ResidualScoring scoring = SmallScoring();
+  const ResidualTracker tracker(scoring);
+  std::string bytes;
+  tracker.Save(bytes);
+  for (const size_t size : {size_t{0}, size_t{7}, bytes.size() - 1}) {
+    ResidualTracker restored(scoring);
+    std::string_view view = std::string_view(bytes).substr(0, size);
+    EXPECT_FALSE(restored.Restore(view)) << size;
+  }
+}
+
+}  // namespace
+}  // namespace telltale::model
