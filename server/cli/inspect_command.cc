@@ -1,0 +1,49 @@
+// telltale inspect: says what a model file holds.
+
+#include <iostream>
+#include <memory>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include <CLI/CLI.hpp>
+
+#include "model/checkpoint/checkpoint.h"
+#include "server/cli/commands.h"
+#include "server/cli/model_card.h"
+
+namespace telltale::server {
+namespace {
+
+constexpr int kFailure = 1;
+
+struct InspectFlags {
+  std::string model;
+  bool json = false;
+};
+
+}  // namespace
+
+void AddInspectCommand(CLI::App& app, CommandResult& result) {
+  CLI::App* command = app.add_subcommand(
+      "inspect", "Say what a model is: channels, layers, training, threshold");
+  auto flags = std::make_shared<InspectFlags>();  // shared with the callback
+  command
+      ->add_option("--model", flags->model, "File that `telltale train` wrote")
+      ->option_text("FILE")
+      ->required();
+  command->add_flag("--json", flags->json, "One JSON object");
+  command->callback([flags, &result] {
+    std::string version;
+    const auto checkpoint = model::Checkpoint::Load(flags->model, &version);
+    if (!checkpoint.ok()) {
+      std::cerr << "telltale: " << checkpoint.status().message() << '\n';
+      result.exit_code = kFailure;
+      return;
+    }
+    std::cout << (flags->json
+                      ? ModelCardJson(*checkpoint, flags->model, version)
+                      : ModelCard(*checkpoint, flags->model, version));
+  });
+}
+
+}  // namespace telltale::server

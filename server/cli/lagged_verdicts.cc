@@ -1,0 +1,67 @@
+#include "server/cli/lagged_verdicts.h"
+
+#include <cmath>
+#include <limits>
+
+namespace telltale::server {
+namespace {
+
+constexpr float kNone = std::numeric_limits<float>::quiet_NaN();
+
+}  // namespace
+
+std::optional<model::InstantScore> LaggedVerdicts::Push(
+    const model::InstantScore& score) {
+  recent_.push_back(score);
+  const std::optional<float> smoothed = smoother_.Push(
+      score.state == model::InstantState::kScored ? score.score : kNone);
+  if (!smoothed) return std::nullopt;
+  return Judge(*smoothed);
+}
+
+std::optional<model::InstantScore> LaggedVerdicts::Drain() {
+  while (next_ < recent_.size()) {
+    const std::optional<float> smoothed = smoother_.Push(kNone);
+    if (smoothed) return Judge(*smoothed);
+  }
+  return std::nullopt;
+}
+
+std::optional<model::InstantScore> LaggedVerdicts::Judge(float smoothed) {
+  model::InstantScore score = recent_[next_];
+  const auto lag = static_cast<size_t>(smoother_.lag());
+  if (!std::isnan(smoothed) && lag > 0) {
+    score.score = scoring_.tail.Evidence(smoothed);
+    score.probability = 1 - std::pow(10.0F, -score.score);
+    score.anomaly = score.score > scoring_.threshold;
+    if (!score.anomaly) score.points_back_to.clear();
+    for (size_t d = 1; d <= lag; ++d) {
+      if (!score.anomaly || !score.points_back_to.empty()) break;
+      if (d <= next_) {
+        BorrowCauses(next_ - d, -static_cast<int>(d), score);
+      }
+      if (score.points_back_to.empty() && next_ + d < recent_.size()) {
+        BorrowCauses(next_ + d, static_cast<int>(d), score);
+      }
+    }
+  }
+  if (next_ == lag) {
+    recent_.pop_front();
+  } else {
+    ++next_;
+  }
+  return score;
+}
+
+// `distance`: instants from `score` to the other.
+void LaggedVerdicts::BorrowCauses(size_t from, int distance,
+                                  model::InstantScore& score) {
+  for (model::PointedInstant cause : recent_[from].points_back_to) {
+    cause.lag -= distance;
+    cause.lag_seconds =
+        1e-9 * static_cast<double>(score.time_ns - cause.time_ns);
+    if (cause.time_ns < score.time_ns) score.points_back_to.push_back(cause);
+  }
+}
+
+}  // namespace telltale::server

@@ -1,0 +1,26 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "model/checkpoint/checkpoint.h"
+
+namespace telltale::server {
+
+// What a checkpoint is, for people to read: several lines. `version` is the
+// SHA-256 of its file.
+std::string ModelCard(const model::Checkpoint& checkpoint,
+                      const std::string& path, const std::string& version);
+
+// The same as one JSON object.
+std::string ModelCardJson(const model::Checkpoint& checkpoint,
+                          const std::string& path, const std::string& version);
+
+// What came of a training, in a few lines; `path` is the file it was saved as.
+std::string TrainingSummary(const model::Checkpoint& checkpoint,
+                            const std::string& path);
+
+// 1234567 as "1,234,567".
+std::string Grouped(int64_t number);
+
+}  // namespace telltale::server

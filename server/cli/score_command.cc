@@ -1,0 +1,218 @@
+// telltale score: scores a recording with a model, one row an instant.
+
+#include <algorithm>
+#include <chrono>
+#include <cstdint>
+#include <iostream>
+#include <memory>
+#include <optional>
+#include <string>
+#include <thread>
+#include <utility>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/str_format.h"
+#include <CLI/CLI.hpp>
+
+#include "model/checkpoint/checkpoint.h"
+#include "model/detector.h"
+#include "model/scoring/smoothed_scores.h"
+#include "server/cli/commands.h"
+#include "server/cli/lagged_verdicts.h"
+#include "server/cli/progress_bar.h"
+#include "server/cli/score_pass.h"
+#include "server/cli/score_table.h"
+#include "server/cli/telemetry_source.h"
+
+namespace telltale::server {
+namespace {
+
+using std::chrono::steady_clock;
+
+constexpr int kFailure = 1;
+
+struct ScoreFlags {
+  std::string model;
+  std::string data;
+  std::string out;
+  bool json = false;
+  int lag = 0;
+  int threads = 0;
+};
+
+// The table, from verdicts in order.
+class RowWriter {
+ public:
+  // Views its arguments but the last.
+  RowWriter(const ScoreFlags& flags, const model::ModelDescription& model,
+            const TelemetrySource& source, std::optional<LaggedVerdicts> lagged)
+      : flags_(flags),
+        model_(model),
+        source_(source),
+        lagged_(std::move(lagged)) {}
+
+  absl::Status Take(const model::InstantScore& score) {
+    if (!lagged_) return Write(score);
+    const auto verdict = lagged_->Push(score);
+    return verdict ? Write(*verdict) : absl::OkStatus();
+  }
+
+  absl::Status Finish() {
+    while (lagged_) {
+      const auto verdict = lagged_->Drain();
+      if (!verdict) break;
+      if (absl::Status status = Write(*verdict); !status.ok()) return status;
+    }
+    if (!table_) {
+      return absl::InvalidArgumentError(absl::StrFormat(
+          "%s: there is no instant in it to score", flags_.data));
+    }
+    return table_->Close();
+  }
+
+  int64_t instants() const { return instants_; }
+  int64_t anomalies() const { return anomalies_; }
+
+ private:
+  absl::Status Write(const model::InstantScore& score) {
+    if (!table_) {  // how time is written is known with the first instant
+      auto table =
+          ScoreTable::Create(flags_.out,
+                             flags_.json ? ScoreTable::Format::kJsonLines
+                                         : ScoreTable::Format::kCsv,
+                             source_.time_form());
+      if (!table.ok()) return table.status();
+      table_ = *std::move(table);
+    }
+    ++instants_;
+    anomalies_ += score.anomaly ? 1 : 0;
+    table_->Append(RowOf(score, model_.channels,
+                         lagged_ ? lagged_->threshold() : model_.threshold));
+    return absl::OkStatus();
+  }
+
+  const ScoreFlags& flags_;
+  const model::ModelDescription& model_;
+  const TelemetrySource& source_;
+  std::optional<LaggedVerdicts> lagged_;
+  std::optional<ScoreTable> table_;
+  int64_t instants_ = 0;
+  int64_t anomalies_ = 0;
+};
+
+// Nothing for a lag of 0: those are the service's own scores.
+absl::StatusOr<std::optional<LaggedVerdicts>> LaggedBy(
+    const ScoreFlags& flags, const model::ModelDescription& model) {
+  if (flags.lag == 0) return std::nullopt;
+  std::string version;
+  const auto checkpoint = model::Checkpoint::Load(flags.model, &version);
+  if (!checkpoint.ok()) return checkpoint.status();
+  if (version != model.version) {
+    return absl::FailedPreconditionError(absl::StrFormat(
+        "%s: the file was replaced while it was read; try again", flags.model));
+  }
+  auto scoring = model::SmoothedScoring::Calibrate(
+      checkpoint->nominal_scores, checkpoint->threshold.budget_per_10k,
+      flags.lag);
+  if (!scoring.ok()) {
+    return absl::Status(
+        scoring.status().code(),
+        absl::StrFormat("--lag: %s", scoring.status().message()));
+  }
+  return LaggedVerdicts(*std::move(scoring), flags.lag);
+}
+
+void ShowProgress(const TelemetrySource& source, int64_t instants,
+                  double seconds, ProgressBar& bar) {
+  std::optional<double> fraction;
+  if (source.length()) {
+    fraction =
+        static_cast<double>(instants) / static_cast<double>(*source.length());
+  }
+  bar.Update(fraction, absl::StrFormat("%d instants, %.0f a second", instants,
+                                       static_cast<double>(instants) /
+                                           std::max(seconds, 1e-3)));
+}
+
+absl::Status Score(const ScoreFlags& flags) {
+  const auto detector = model::Detector::Load(flags.model);
+  if (!detector.ok()) return detector.status();
+  const model::ModelDescription& model = (*detector)->description();
+  auto lagged = LaggedBy(flags, model);
+  if (!lagged.ok()) return lagged.status();
+  absl::StatusOr<TelemetrySource> source =
+      TelemetrySource::Open(flags.data, model.channels);
+  if (!source.ok()) return source.status();
+
+  RowWriter writer(flags, model, *source, *std::move(lagged));
+  ScorePassOptions options;
+  options.threads =
+      flags.threads > 0
+          ? flags.threads
+          : std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
+  ProgressBar::Options shape = ProgressBar::OfStandardError();
+  ProgressBar bar(std::cerr, shape);
+  const auto start = steady_clock::now();
+  int64_t taken = 0;
+  absl::Status status = ScorePass(
+      **detector, *source, options, [&](const model::InstantScore& score) {
+        ++taken;
+        if (shape.terminal) {
+          const std::chrono::duration<double> seconds =
+              steady_clock::now() - start;
+          ShowProgress(*source, taken, seconds.count(), bar);
+        }
+        return writer.Take(score);
+      });
+  bar.Finish();
+  if (status.ok()) status = writer.Finish();
+  if (!status.ok()) return status;
+  std::cerr << absl::StrFormat(
+      "%d instants scored by model '%s', %d anomalous\n", writer.instants(),
+      model.name, writer.anomalies());
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+void AddScoreCommand(CLI::App& app, CommandResult& result) {
+  CLI::App* command = app.add_subcommand(
+      "score", "Score a recording with a model, one row an instant");
+  auto flags = std::make_shared<ScoreFlags>();  // shared with the callback
+  command
+      ->add_option("--model", flags->model, "File that `telltale train` wrote")
+      ->option_text("FILE")
+      ->required();
+  command
+      ->add_option("--data", flags->data,
+                   "CSV or .npy file; several .npy with commas between are "
+                   "laid side by side")
+      ->option_text("FILE")
+      ->required();
+  command
+      ->add_option("--out", flags->out, "Where the rows go [standard output]")
+      ->option_text("FILE");
+  command->add_flag("--json", flags->json,
+                    "JSON lines, one an instant, instead of CSV");
+  command
+      ->add_option("--lag", flags->lag,
+                   "Instants that a score may look ahead, for recordings; 0 "
+                   "gives what the service gives live [0]")
+      ->option_text("N")
+      ->check(CLI::Range(0, model::ScoreSmoother::kMaxLag));
+  command
+      ->add_option("--threads", flags->threads,
+                   "Threads that score; 0: one for each processor. The scores "
+                   "do not depend on it [0]")
+      ->option_text("N")
+      ->check(CLI::Range(0, 256));
+  command->callback([flags, &result] {
+    if (const absl::Status status = Score(*flags); !status.ok()) {
+      std::cerr << "telltale: " << status.message() << '\n';
+      result.exit_code = kFailure;
+    }
+  });
+}
+
+}  // namespace telltale::server

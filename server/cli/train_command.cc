@@ -1,0 +1,243 @@
+// telltale train: learns what is nominal from recordings, writes a model.
+
+#include <algorithm>
+#include <atomic>
+#include <cmath>
+#include <cstdint>
+#include <filesystem>
+#include <iostream>
+#include <memory>
+#include <optional>
+#include <signal.h>
+#include <string>
+#include <system_error>
+#include <unistd.h>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/str_format.h"
+#include <CLI/CLI.hpp>
+#include <nlohmann/json.hpp>
+
+#include "model/training/train.h"
+#include "server/cli/commands.h"
+#include "server/cli/false_alarm_budget.h"
+#include "server/cli/model_card.h"
+#include "server/cli/progress_bar.h"
+#include "server/cli/segments.h"
+#include "server/cli/train_config.h"
+
+namespace telltale::server {
+namespace {
+
+constexpr int kFailure = 1;
+constexpr int kUsage = 2;
+
+struct TrainFlags {
+  std::vector<std::string> data;
+  std::string out;
+  std::string config;
+  std::optional<uint64_t> seed;
+  std::optional<int> threads;
+  std::optional<int> steps;
+  std::optional<int> window;
+  std::string false_alarms;
+};
+
+std::atomic<bool> g_stop_asked = false;
+static_assert(std::atomic<bool>::is_always_lock_free);
+
+// The first Ctrl-C asks training to stop; the handler is gone by then, so that
+// the second one ends the process.
+void StopOnInterrupt() {
+  struct sigaction action {};
+  action.sa_handler = [](int) { g_stop_asked = true; };
+  action.sa_flags = static_cast<int>(SA_RESETHAND);
+  sigaction(SIGINT, &action, nullptr);
+  sigaction(SIGTERM, &action, nullptr);
+}
+
+// Flags over the file over the defaults.
+absl::StatusOr<TrainConfig> GatherConfig(const TrainFlags& flags) {
+  TrainConfig config;
+  if (!flags.config.empty()) {
+    auto read = ReadTrainConfig(flags.config);
+    if (!read.ok()) return read.status();
+    config = *std::move(read);
+  }
+  model::TrainingOptions& options = config.options;
+  options.seed = flags.seed.value_or(options.seed);
+  options.threads = flags.threads.value_or(options.threads);
+  options.steps = flags.steps.value_or(options.steps);
+  options.window = flags.window.value_or(options.window);
+  if (!flags.false_alarms.empty()) {
+    const auto budget = FalseAlarmBudget::Parse(flags.false_alarms);
+    if (!budget.ok()) {
+      return absl::InvalidArgumentError(
+          absl::StrFormat("--false-alarms: %s", budget.status().message()));
+    }
+    config.false_alarms = *budget;
+  }
+  return config;
+}
+
+// Before hours of training rather than after them.
+absl::Status CheckOut(const TrainFlags& flags) {
+  namespace fs = std::filesystem;
+  std::error_code error;
+  const fs::path out(flags.out);
+  const fs::path folder = out.has_parent_path() ? out.parent_path() : ".";
+  if (fs::is_directory(out, error) || !fs::is_directory(folder, error) ||
+      access(folder.c_str(), W_OK) != 0) {
+    return absl::InvalidArgumentError(absl::StrFormat(
+        "--out: %s cannot be written; give a file in a folder that exists and "
+        "can be written",
+        flags.out));
+  }
+  for (const std::string& data : flags.data) {
+    if (fs::equivalent(data, out, error)) {
+      return absl::InvalidArgumentError(absl::StrFormat(
+          "--out: %s is the telemetry itself; give another name", flags.out));
+    }
+  }
+  return absl::OkStatus();
+}
+
+std::string Remaining(double seconds) {
+  const auto whole = static_cast<int64_t>(std::max(0.0, seconds));
+  if (whole < 60) return absl::StrFormat("%d s", whole);
+  return absl::StrFormat("%d min %02d s", whole / 60, whole % 60);
+}
+
+// Draws the progress; tells training to go on until it is asked to stop.
+class Watcher {
+ public:
+  explicit Watcher(ProgressBar& bar) : bar_(bar) {}
+
+  bool Watch(const model::TrainingProgress& p) {
+    std::string note =
+        absl::StrFormat("step %d of %d, loss %.4g", p.step, p.steps, p.loss);
+    if (!std::isnan(p.held_out_loss)) {
+      note += absl::StrFormat(" (held out %.4g)", p.held_out_loss);
+    }
+    note += absl::StrFormat(", %.0f instants/s, %s left", p.instants_per_second,
+                            Remaining(p.seconds_left));
+    bar_.Update(static_cast<double>(p.step) / p.steps, note);
+    if (!g_stop_asked) return true;
+    bar_.Finish();
+    std::cerr << "stopping; the best so far is kept (again: ends at once)\n";
+    return false;
+  }
+
+ private:
+  ProgressBar& bar_;
+};
+
+// What the model says of its making; names only, since paths say nothing on
+// another machine.
+std::string MakeCard(const TrainFlags& flags) {
+  nlohmann::json files = nlohmann::json::array();
+  for (const std::string& spec : flags.data) {
+    files.push_back(std::filesystem::path(spec).filename().string());
+  }
+  const nlohmann::json card = {{"software", "telltale " TELLTALE_VERSION},
+                               {"data", files}};
+  return card.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+}
+
+absl::Status Train(const TrainFlags& flags, TrainConfig config) {
+  auto segments = ReadSegments(flags.data);
+  if (!segments.ok()) return segments.status();
+  if (auto s = DeclareChannels(config.channels, *segments); !s.ok()) return s;
+  config.options.false_alarms_per_10k =
+      config.false_alarms.Per10k(segments->front().CadenceNs());
+
+  StopOnInterrupt();
+  ProgressBar bar(std::cerr, ProgressBar::OfStandardError());
+  Watcher watcher(bar);
+  auto checkpoint =
+      model::Train(*segments, config.options,
+                   [&watcher](const model::TrainingProgress& progress) {
+                     return watcher.Watch(progress);
+                   });
+  bar.Finish();
+  if (!checkpoint.ok()) return checkpoint.status();
+  checkpoint->card = MakeCard(flags);
+  if (auto s = checkpoint->Save(flags.out); !s.ok()) return s;
+  std::cout << TrainingSummary(*checkpoint, flags.out);
+  return absl::OkStatus();
+}
+
+void RunTrain(const TrainFlags& flags, CommandResult& result) {
+  auto config = GatherConfig(flags);
+  absl::Status status = config.ok() ? CheckOut(flags) : config.status();
+  if (!status.ok()) {
+    result.exit_code = kUsage;
+  } else {
+    status = Train(flags, *std::move(config));
+    if (!status.ok()) result.exit_code = kFailure;
+  }
+  if (!status.ok()) std::cerr << "telltale: " << status.message() << '\n';
+}
+
+void AddSettings(CLI::App& command, TrainFlags& flags) {
+  command
+      .add_option("--config", flags.config,
+                  "Settings (TOML): [training], [encoder], [channels.NAME]")
+      ->option_text("FILE");
+  command
+      .add_option("--seed", flags.seed,
+                  "The same seed and data give the same model [1]")
+      ->option_text("N");
+  command
+      .add_option("--threads", flags.threads,
+                  "Threads; 0: one for each processor. The model does not "
+                  "depend on it [0]")
+      ->option_text("N")
+      ->check(CLI::Range(0, 256));
+  command
+      .add_option("--steps", flags.steps,
+                  "Steps of training; 0: 600 to 4,000, by the amount of data "
+                  "[0]")
+      ->option_text("N")
+      ->check(CLI::Range(0, 10'000'000));
+  command
+      .add_option("--window", flags.window,
+                  "Instants that an example of training spans; 0: twice the "
+                  "context [0]")
+      ->option_text("N")
+      ->check(CLI::Range(0, 65'536));
+  command
+      .add_option("--false-alarms", flags.false_alarms,
+                  "False-alarm events to put up with, for each 10,000 "
+                  "instants or each day [5/10000]")
+      ->option_text("N/10000|N/day");
+}
+
+}  // namespace
+
+void AddTrainCommand(CLI::App& app, CommandResult& result) {
+  CLI::App* command = app.add_subcommand(
+      "train", "Learn what is nominal from recordings; write a model");
+  auto flags = std::make_shared<TrainFlags>();  // shared with the callback
+  command
+      ->add_option("--data", flags->data,
+                   "Recordings of nominal operation: CSV or .npy files, "
+                   "several .npy with commas between are laid side by side. "
+                   "Several recordings are separate runs of the same channels")
+      ->option_text("FILE...")
+      ->required();
+  command->add_option("--out", flags->out, "The model file to write")
+      ->option_text("FILE")
+      ->required();
+  AddSettings(*command, *flags);
+  command->footer(
+      "A flag wins over the file. Ctrl-C stops training and keeps the best "
+      "parameters so far;\na second one ends at once. The file is written "
+      "whole or not at all.");
+  command->callback([flags, &result] { RunTrain(*flags, result); });
+}
+
+}  // namespace telltale::server
