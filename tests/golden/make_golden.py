@@ -3,12 +3,13 @@
 
 An implementation of the encoder of its own, in PyTorch and float64: attention
 as one dense masked softmax, gradients by autograd, training by torch's AdamW
-and gradient clipping. It shares no code with the C++ encoder; the two meet in
-the names of the tensors, which ARCHITECTURE.md lists.
+and gradient clipping. It shares no code with the C++ encoder. The two meet in
+the names of the tensors, listed below.
 
   make_golden.py             writes textbook.safetensors, default.safetensors
   make_golden.py --check     compares those files with a fresh computation;
-                             exit code 77 when PyTorch is not installed
+                             exit code 77 when PyTorch or NumPy is not
+                             installed
 
 Each file holds, by name:
   metadata `encoder`    the configuration, as in a checkpoint
@@ -29,13 +30,12 @@ import os
 import struct
 import sys
 
-import numpy as np
-
 try:
+    import numpy as np
     import torch
     import torch.nn.functional as F
-except ImportError:
-    print("make_golden.py: PyTorch is not installed", file=sys.stderr)
+except ImportError as missing:
+    print(f"make_golden.py: {missing}", file=sys.stderr)
     sys.exit(77)
 
 FOLDER = os.path.dirname(os.path.abspath(__file__))
