@@ -117,7 +117,6 @@ absl::Status AttentionCall::BeginWithInstant() {
   }
   TailQuery query{.key = std::move(*key),
                   .instants = instants,
-                  .epoch = std::nullopt,
                   .until_time_ns = source.time_ns()};
   if (source.has_epoch()) query.epoch = source.epoch();
   only_time_ns_ = source.time_ns();

@@ -79,10 +79,10 @@ struct TailQuery {
   StreamKey key;
   int64_t instants = 0;  // how many added instants the windows should cover
   // The newest epoch unless given.
-  std::optional<int64_t> epoch;
+  std::optional<int64_t> epoch = std::nullopt;
   // Up to the window that added the instant of this time stamp instead of up to
   // the last.
-  std::optional<int64_t> until_time_ns;
+  std::optional<int64_t> until_time_ns = std::nullopt;
 };
 
 // One stored verdict.

@@ -159,8 +159,8 @@ void SqliteScoreStore::Commit(std::vector<PendingWindow> windows) {
   for (const PendingWindow& window : windows) {
     records.push_back(&window.record);
   }
-  absl::StatusOr<std::vector<absl::Status>> outcomes = failed_;
-  if (failed_.ok()) outcomes = writer_.Write(records);
+  const absl::StatusOr<std::vector<absl::Status>> outcomes =
+      failed_.ok() ? writer_.Write(records) : failed_;
   if (outcomes.ok()) {
     for (size_t i = 0; i < windows.size(); ++i) {
       windows[i].done((*outcomes)[i]);

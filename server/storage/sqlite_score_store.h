@@ -37,7 +37,7 @@ class SqliteScoreStore final : public ScoreStore {
     // Called once, on the writer's thread, when the disk has failed in a way
     // that leaves it unknown what is durable: the process must end. Without
     // it, all later writes are refused.
-    std::function<void(absl::Status)> on_fatal;
+    std::function<void(absl::Status)> on_fatal = nullptr;
   };
 
   // Creates, or opens and migrates, the file. kFailedPrecondition: it cannot be

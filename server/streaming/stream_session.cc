@@ -217,7 +217,8 @@ void StreamSession::OnStored(uint64_t ticket, const absl::Status& status) {
     Slot& slot = *FindLocked(ticket);
     if (status.ok()) {
       slot.finished = true;
-      durable_sequence_ = slot.sequence;
+      // An archive may report out of order, but it stores in order.
+      durable_sequence_ = std::max(durable_sequence_, slot.sequence);
     } else {
       FailLocked(slot, status);
     }

@@ -33,13 +33,11 @@ void StreamSession::Open() {
 void StreamSession::LoadLocked(Later& later) {
   phase_ = Phase::kLoading;
   later.push_back([self = shared_from_this()] {
-    self->context_.store.FindTail({.key = self->key_,
-                                   .instants = self->replay_length_,
-                                   .epoch = std::nullopt,
-                                   .until_time_ns = std::nullopt},
-                                  [self](absl::StatusOr<StreamTail> tail) {
-                                    self->OnTail(std::move(tail));
-                                  });
+    self->context_.store.FindTail(
+        {.key = self->key_, .instants = self->replay_length_},
+        [self](absl::StatusOr<StreamTail> tail) {
+          self->OnTail(std::move(tail));
+        });
   });
 }
 

@@ -11,6 +11,7 @@
 #include "absl/status/status.h"
 
 #include "model/detector.h"
+#include "tests/support/channels.h"
 
 namespace telltale::testing {
 
@@ -52,8 +53,8 @@ class FakeDetector final : public model::Detector {
 
   struct Options {
     std::string name = "fake";
-    std::vector<data::Channel> channels = {{.name = "pressure", .unit = "kPa"},
-                                           {.name = "flow", .unit = "kg/s"}};
+    std::vector<data::Channel> channels = {MakeChannel("pressure", "kPa"),
+                                           MakeChannel("flow", "kg/s")};
     std::shared_ptr<DetectorControl> control;  // may be null
   };
 

@@ -18,13 +18,17 @@ void MemoryScoreStore::Hold() {
 }
 
 void MemoryScoreStore::Release() {
-  Held held;
+  std::vector<std::pair<Callback<absl::Status>, absl::Status>> answers;
   {
+    // All at once, so that no later window can come between.
     const std::lock_guard lock(mutex_);
     holding_ = false;
-    held.swap(held_);
+    for (auto& [record, done] : held_) {
+      answers.emplace_back(std::move(done), AppendLocked(record));
+    }
+    held_.clear();
   }
-  for (auto& [record, done] : held) Append(std::move(record), std::move(done));
+  for (const auto& [done, status] : answers) done(status);
 }
 
 void MemoryScoreStore::FailAppends(int count, absl::Status status) {
