@@ -3,14 +3,24 @@
 #include <utility>
 
 #include "model/checkpoint/checkpoint.h"
+#include "model/checkpoint/sha256.h"
 #include "model/scoring/stream_scorer.h"
 
 namespace telltale::model {
 namespace {
 
-// What a detector's states remember them by, ahead of the state itself.
+// A saved state: the prefix, the SHA-256 of what follows as 64 hex digits, and
+// the memory's arrays.
+constexpr size_t kDigestBytes = 64;
+
 std::string StatePrefix(const ModelDescription& description) {
   return "telltale-stream-1 " + description.version + "\n";
+}
+
+// What tells a damaged state from a whole one. Empty where it cannot be had;
+// such a state will not be restored.
+std::string Digest(std::string_view bytes) {
+  return Sha256Hex(bytes).value_or("");
 }
 
 class CheckpointStream final : public StreamState {
@@ -22,9 +32,9 @@ class CheckpointStream final : public StreamState {
   int64_t instant_count() const override { return memory.end_index(); }
   int64_t last_time_ns() const override { return memory.last_time_ns(); }
   std::string Save() const override {
-    std::string bytes = prefix_;
+    std::string bytes;
     memory.Save(bytes);
-    return bytes;
+    return prefix_ + Digest(bytes) + bytes;
   }
 
   StreamMemory memory;
@@ -58,7 +68,10 @@ class CheckpointDetector final : public Detector {
           "a stream state of another model version, or none at all");
     }
     bytes.remove_prefix(prefix.size());
-    if (!stream->memory.Restore(bytes) || !bytes.empty()) {
+    const std::string_view digest = bytes.substr(0, kDigestBytes);
+    bytes.remove_prefix(digest.size());
+    if (digest.size() != kDigestBytes || Digest(bytes) != digest ||
+        !stream->memory.Restore(bytes) || !bytes.empty()) {
       return absl::DataLossError("a stream state that is damaged");
     }
     return stream;

@@ -242,13 +242,16 @@ void StreamScorer::Worker::LookBack(Lane& lane, int64_t index,
       });
   const auto channel = static_cast<int>(worst - evidence_.begin());
   const ResidualScoring& scoring = checkpoint_.scoring;
+  // As far back as the cache holds even at the end of the longest pass, so that
+  // the choice does not depend on how the stream was cut.
+  const int64_t oldest = index - (memory.cache.lookback() - kTileRows);
   int chosen = -1;
   float largest = -1;
   for (int h = 0; h < scoring.horizons; ++h) {
     const int64_t made_at = made_at_[static_cast<size_t>(h)];
     const float deviations = std::abs(explained_[scoring.Index(h, channel)]);
     if (made_at < 0 || std::isnan(deviations)) continue;
-    if (made_at < memory.cache.end_index() - memory.cache.lookback()) continue;
+    if (made_at < oldest) continue;
     const bool next_only =
         checkpoint_.config.horizons[static_cast<size_t>(h)] == 1;
     const bool better =
