@@ -104,9 +104,9 @@ double ZoneRecall(const Stretch& zone, const Stretch& label,
   std::vector<double> knots;
   for (size_t i = 0; i < alarms.size(); ++i) {
     const Stretch& alarm = alarms[i];
-    knots.insert(knots.end(), {alarm.begin, alarm.end,
-                               (zone.begin + alarm.begin) / 2,
-                               (zone.end + alarm.end) / 2});
+    knots.insert(knots.end(),
+                 {alarm.begin, alarm.end, (zone.begin + alarm.begin) / 2,
+                  (zone.end + alarm.end) / 2});
     if (i > 0) knots.push_back((alarms[i - 1].end + alarm.begin) / 2);
   }
   return Integrate(label.begin, label.end, knots, survival) / label.length();
@@ -130,9 +130,8 @@ absl::StatusOr<Affiliation> ComputeAffiliation(
   Stretch zone;
   for (size_t i = 0; i < truths.size(); ++i) {
     zone.begin = zone.end;
-    zone.end = i + 1 < truths.size()
-                   ? (truths[i].end + truths[i + 1].begin) / 2
-                   : static_cast<double>(length);
+    zone.end = i + 1 < truths.size() ? (truths[i].end + truths[i + 1].begin) / 2
+                                     : static_cast<double>(length);
     const std::vector<Stretch> here = Within(alarmed, zone);
     if (here.empty()) continue;
     ++zones_with_alarms;

@@ -3,6 +3,7 @@
 #include <span>
 
 #include "absl/status/statusor.h"
+
 #include "model/evaluation/interval.h"
 
 namespace telltale::model {

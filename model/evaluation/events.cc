@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "absl/strings/str_format.h"
+
 #include "model/evaluation/ranking.h"
 
 namespace telltale::model {
@@ -168,8 +169,7 @@ absl::StatusOr<EventReport> ReportEvents(std::span<const uint8_t> alarms,
   }
   report.corrected_precision =
       report.precision * (1 - Ratio(falsely_alarmed, nominal));
-  report.corrected_f05 =
-      FScore(report.corrected_precision, report.recall, 0.5);
+  report.corrected_f05 = FScore(report.corrected_precision, report.recall, 0.5);
   report.alarming_precision =
       Ratio(report.found, report.found + report.redundant_events);
   report.false_alarms_per_10k = 1e4 * Ratio(report.false_events, nominal);

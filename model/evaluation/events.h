@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+
 #include "model/evaluation/interval.h"
 
 namespace telltale::model {

@@ -5,6 +5,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+
 #include "model/evaluation/interval.h"
 
 namespace telltale::model {

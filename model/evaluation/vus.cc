@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "absl/strings/str_format.h"
+
 #include "model/evaluation/ranking.h"
 
 namespace telltale::model {
@@ -105,8 +106,8 @@ std::vector<double> RampFlagged(const Surface& surface, int width) {
 
 // The share of extended intervals that each threshold flags anywhere.
 std::vector<double> Existence(const Surface& surface, int width) {
-  const std::vector<Interval> extended = Extend(
-      surface.labels, width, static_cast<int>(surface.scores.size()));
+  const std::vector<Interval> extended =
+      Extend(surface.labels, width, static_cast<int>(surface.scores.size()));
   std::vector<double> existence(kThresholds + 1, 0.0);
   for (const Interval& wide : extended) {
     const float highest = std::ranges::max(surface.scores.subspan(
