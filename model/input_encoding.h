@@ -18,9 +18,10 @@ namespace telltale::model {
 // Views its arguments, which must outlive it. Const methods are thread-safe.
 class InputEncoding {
  public:
-  // Scaled values are clamped to this magnitude on their way in, so that no
-  // sample, however wrong, blinds the encoder. Residuals are not clamped.
-  static constexpr float kMaxInput = 10;
+  // Scaled values are clamped to this magnitude on their way in: an encoder
+  // that has seen little beyond it in training would make of a sample ten times
+  // as large what it never learnt. Residuals are not clamped.
+  static constexpr float kMaxInput = 5;
 
   InputEncoding(const data::ChannelSet& channels, const Scaler& scaler);
 

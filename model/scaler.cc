@@ -34,12 +34,17 @@ float Quantile(std::vector<float>& samples, double probability) {
   return samples[static_cast<size_t>(place)];
 }
 
-float StandardDeviation(const std::vector<float>& samples) {
+// With the samples drawn in to [low, high].
+float StandardDeviation(const std::vector<float>& samples, float low,
+                        float high) {
   double mean = 0;
-  for (float x : samples) mean += x;
+  for (float x : samples) mean += std::clamp(x, low, high);
   mean /= static_cast<double>(samples.size());
   double squares = 0;
-  for (float x : samples) squares += (x - mean) * (x - mean);
+  for (float x : samples) {
+    const double difference = std::clamp(x, low, high) - mean;
+    squares += difference * difference;
+  }
   return static_cast<float>(
       std::sqrt(squares / static_cast<double>(samples.size())));
 }
@@ -65,10 +70,12 @@ Scaler Scaler::Fit(const data::ChannelSet& channels,
     }
     const float low = Quantile(samples, 0.05);
     const float high = Quantile(samples, 0.95);
+    const float lowest = Quantile(samples, 0.001);
+    const float highest = Quantile(samples, 0.999);
     scaler.center[c] = Quantile(samples, 0.5);
-    scaler.scale[c] =
-        std::max({(high - low) / 3.29F, StandardDeviation(samples) / 2,
-                  kFloor * largest, 1e-6F});
+    scaler.scale[c] = std::max({(high - low) / 3.29F,
+                                StandardDeviation(samples, lowest, highest),
+                                kFloor * largest, 1e-6F});
   }
   return scaler;
 }

@@ -13,7 +13,8 @@ namespace telltale::model {
 // A continuous channel's centre is its median; its scale is the largest of
 //   - the distance between its 5 % and 95 % quantiles over 3.29, which is the
 //     standard deviation where the channel is normal and heeds no outlier,
-//   - half its standard deviation, for channels that rest nearly always,
+//   - its standard deviation with the outermost thousandth on either side drawn
+//     in, for channels that rest nearly always and move now and then,
 //   - the floor: kFloor times its largest magnitude, and 1e-6. The noise of a
 //     silent channel's quantisation stays below it, while a step of a unit in
 //     a constant channel of hundreds stands out.

@@ -17,6 +17,9 @@ constexpr double kDroppedSamples = 0.002;
 constexpr double kSilentWindows = 0.15;
 constexpr int kMaxSilence = 64;
 
+// Targets are clamped to this magnitude, or the loss would be one sample's.
+constexpr float kMaxTarget = 10;
+
 }  // namespace
 
 WindowSampler::WindowSampler(std::span<const data::Series> segments,
@@ -112,8 +115,7 @@ void WindowSampler::FillTargets(TrainingWindow& window) const {
       }
       encoding_.ScaleTargets(series.Instant(ahead), row);
       for (float& x : row) {
-        // Leaves NaN as it is. Beyond the clamp the loss would be one sample's.
-        x = std::clamp(x, -InputEncoding::kMaxInput, InputEncoding::kMaxInput);
+        x = std::clamp(x, -kMaxTarget, kMaxTarget);  // leaves NaN as it is
       }
     }
   }
