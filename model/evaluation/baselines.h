@@ -19,16 +19,19 @@ struct Baseline {
 // Uniform random scores; the same for the same seed, on every machine.
 Baseline RandomBaseline(int length, uint64_t seed);
 
-// Causal baselines on the continuous channels of `series`, fitted on its own
-// instants [0, fit_length): nominal ones, best not evaluated.
-//   robust z            largest |x - median| / (1.4826 MAD) over channels
-//   mean 50 of |dx|     trailing mean of the steps, over their fitted mean
-//   mean 50 of |x - m|  trailing mean of the distances from the median
-//   PCA                 squared residual outside the components that hold 95 %
-//                       of the fitted variance, averaged over channels
-// Missing samples repeat the last valid one (the median before any).
-// kInvalidArgument: no continuous channel, or fewer than 10 instants to fit.
+// Causal baselines on the continuous channels of `series`, fitted on `nominal`:
+//   robust z            largest |x - median| over channels, in deviations
+//                       (1.4826 MAD, and at least a tenth of the standard one)
+//   mean 50 of |dx|     largest trailing mean of 50 steps, over its nominal
+//   mean mean 50 of |x - m|  the same of the distances from the median PCA
+//   squared residual of the last 8 instants outside the
+//                       components that hold 95 % of the nominal variance
+//                       (fewer instants where there are more than 32 channels,
+//                       left out where there are more than 256)
+// Missing samples repeat the last valid one, and the median before any.
+// kInvalidArgument: channels that differ, no continuous one, or fewer than 100
+// nominal instants.
 absl::StatusOr<std::vector<Baseline>> TrivialBaselines(
-    const data::Series& series, int fit_length);
+    const data::Series& nominal, const data::Series& series);
 
 }  // namespace telltale::model
