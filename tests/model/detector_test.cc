@@ -1,0 +1,348 @@
+// What a detector promises of its file and of each verdict.
+
+#include "model/detector.h"
+
+#include <algorithm>
+#include <cmath>
+#include <filesystem>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "model/scoring/verdict.h"
+#include "tests/support/plant.h"
+#include "tests/support/plant_detector.h"
+
+namespace telltale::model {
+namespace {
+
+using testing::HasSubstr;
+
+constexpr int kLength = 560;
+
+const std::vector<InstantScore>& EventfulScores() {
+  static const auto* const kScores =
+      new std::vector<InstantScore>(Score(EventfulSeries(0, kLength)));
+  return *kScores;
+}
+
+TEST(Detector, DescribesItsModel) {
+  const ModelDescription& description = PlantDetector().description();
+  const Checkpoint& checkpoint = PlantCheckpoint();
+
+  EXPECT_THAT(description.name, testing::StartsWith("telltale-plant-"));
+  EXPECT_THAT(description.version, testing::MatchesRegex("[0-9a-f]{64}"));
+  EXPECT_EQ(description.channels, PlantSeries(1, 2).channels);
+  EXPECT_EQ(description.cadence_ns, kPlantCadenceNs);
+  EXPECT_EQ(description.context_length, 64);
+  EXPECT_THAT(description.horizons, testing::ElementsAre(1, 4, 8));
+  EXPECT_EQ(description.layer_count, 2);
+  EXPECT_EQ(description.head_count, 2);
+  int64_t parameters = 0;
+  for (const NamedTensor& tensor : checkpoint.parameters.tensors()) {
+    parameters += static_cast<int64_t>(tensor.size);
+  }
+  EXPECT_EQ(description.parameter_count, parameters);
+  EXPECT_EQ(description.threshold, checkpoint.threshold.threshold);
+  EXPECT_EQ(description.false_alarms_per_10k, 40);
+  EXPECT_THAT(description.training_record, HasSubstr("\"seed\":1"));
+}
+
+TEST(Detector, SaysThatAFileIsNotThere) {
+  const auto detector = Detector::Load("/nowhere/at-all.safetensors");
+
+  ASSERT_FALSE(detector.ok());
+  EXPECT_EQ(detector.status().code(), absl::StatusCode::kNotFound);
+  EXPECT_THAT(std::string(detector.status().message()),
+              HasSubstr("/nowhere/at-all.safetensors"));
+}
+
+TEST(Detector, GivesEachInstantOneVerdictInOrderOfTime) {
+  const data::Series series = EventfulSeries(0, kLength);
+  ASSERT_EQ(EventfulScores().size(), series.time_ns.size());
+  for (size_t t = 0; t < series.time_ns.size(); ++t) {
+    EXPECT_EQ(EventfulScores()[t].time_ns, series.time_ns[t]);
+  }
+}
+
+TEST(Detector, ScoreThresholdProbabilityAndSeverityAgree) {
+  const float threshold = PlantDetector().description().threshold;
+  for (const InstantScore& score : EventfulScores()) {
+    EXPECT_GE(score.score, 0);
+    EXPECT_EQ(score.anomaly, score.score > threshold);
+    EXPECT_EQ(score.severity, SeverityOf(score.score, threshold));
+    EXPECT_NEAR(score.probability, 1 - std::pow(10.0, -score.score), 1e-6);
+    EXPECT_LE(score.probability, 1);
+    if (score.state != InstantState::kScored) {
+      EXPECT_EQ(score.score, 0);
+    }
+  }
+}
+
+TEST(Detector, SharesOfAnAlarmAddUpToOneLargestFirst) {
+  int alarms = 0;
+  for (const InstantScore& score : EventfulScores()) {
+    if (!score.anomaly) continue;
+    ++alarms;
+    float sum = 0;
+    float last = 1;
+    std::vector<int> channels;
+    for (const Contribution& c : score.contributions) {
+      sum += c.share;
+      EXPECT_LE(c.share, last);
+      EXPECT_GE(c.share, 0);
+      last = c.share;
+      channels.push_back(c.channel);
+    }
+    EXPECT_NEAR(sum, 1, 1e-5);
+    // Every continuous channel whose sample is there, each once.
+    EXPECT_THAT(channels, testing::Each(testing::Lt(kValve)));
+    std::ranges::sort(channels);
+    EXPECT_TRUE(std::ranges::adjacent_find(channels) == channels.end());
+  }
+  EXPECT_GE(alarms, 20);
+}
+
+TEST(Detector, NamesOneChannelWithoutAnAlarm) {
+  for (const InstantScore& score : EventfulScores()) {
+    if (score.state != InstantState::kScored) {
+      EXPECT_TRUE(score.contributions.empty());
+    } else if (!score.anomaly) {
+      EXPECT_EQ(score.contributions.size(), 1);
+    }
+  }
+}
+
+TEST(Detector, TellsWhatWasObserved) {
+  const data::Series series = EventfulSeries(0, kLength);
+  for (size_t t = 0; t < EventfulScores().size(); ++t) {
+    const auto instant = series.Instant(static_cast<int>(t));
+    for (const Contribution& c : EventfulScores()[t].contributions) {
+      EXPECT_EQ(c.observed, instant[static_cast<size_t>(c.channel)]);
+      EXPECT_TRUE(std::isfinite(c.expected));
+    }
+  }
+}
+
+TEST(Detector, ExpectsWhatNominalChannelsDo) {
+  // Over quiet telemetry the forecast is better than the channel's mean.
+  const data::Series series = PlantSeries(60, 2000);
+  const auto scores = Score(series);
+  double error = 0;
+  double spread = 0;
+  for (size_t t = 100; t < scores.size(); ++t) {
+    for (const Contribution& c : scores[t].contributions) {
+      if (c.channel != kTank) continue;
+      error += std::abs(c.observed - c.expected);
+      spread += std::abs(c.observed - 52);
+    }
+  }
+  EXPECT_LT(error, 0.8 * spread);
+}
+
+TEST(Detector, PointsBackToFiveOrMoreDistinctEarlierInstants) {
+  const data::Series series = EventfulSeries(0, kLength);
+  int alarms = 0;
+  for (size_t t = 0; t < EventfulScores().size(); ++t) {
+    const InstantScore& score = EventfulScores()[t];
+    if (!score.anomaly) {
+      EXPECT_TRUE(score.points_back_to.empty());
+      continue;
+    }
+    if (t < 100) continue;  // too little past for so many
+    ++alarms;
+    EXPECT_GE(score.points_back_to.size(), 5) << "at " << t;
+    float last = 1;
+    for (const PointedInstant& p : score.points_back_to) {
+      EXPECT_LE(p.weight, last);
+      EXPECT_GE(p.weight, 0);
+      last = p.weight;
+      EXPECT_GT(p.lag, 0);
+      EXPECT_EQ(p.lag_seconds,
+                static_cast<double>(score.time_ns - p.time_ns) * 1e-9);
+      EXPECT_TRUE(0 <= p.channel && p.channel < kValve);
+      for (const PointedInstant& q : score.points_back_to) {
+        EXPECT_TRUE(&p == &q || std::abs(p.lag - q.lag) >= 6);
+      }
+    }
+  }
+  EXPECT_GE(alarms, 20);
+}
+
+TEST(Detector, CountsLagsInInstantsThatHadSamples) {
+  const data::Series series = EventfulSeries(0, kLength);
+  // The instants that the stream kept, and each one's place among them.
+  std::vector<int64_t> kept;
+  std::map<int64_t, int> place;
+  for (int t = 0; t < kLength; ++t) {
+    const auto instant = series.Instant(t);
+    if (std::ranges::all_of(instant, [](float x) { return std::isnan(x); })) {
+      continue;
+    }
+    const int64_t time_ns = series.time_ns[static_cast<size_t>(t)];
+    place[time_ns] = static_cast<int>(kept.size());
+    kept.push_back(time_ns);
+  }
+  for (const InstantScore& score : EventfulScores()) {
+    for (const PointedInstant& p : score.points_back_to) {
+      EXPECT_EQ(p.time_ns,
+                kept[static_cast<size_t>(place.at(score.time_ns) - p.lag)]);
+    }
+  }
+}
+
+TEST(Detector, PointsBackToTheCauseOfAnEffectThatDoesNotCome) {
+  data::Series series = PlantSeries(61, 400);
+  // One deep dip in a calm stretch, and an outlet that does not follow.
+  Overwrite(series, kInlet, 200, 206, 150);
+  Overwrite(series, kOutlet, 208, 222, 80);
+  const auto scores = Score(series);
+
+  int alarms = 0;
+  int found = 0;
+  for (size_t t = 212; t < 220; ++t) {
+    if (!scores[t].anomaly) continue;
+    ++alarms;
+    const int cause = static_cast<int>(t) - scores[t].points_back_to[0].lag;
+    found += 197 <= cause && cause <= 208 ? 1 : 0;
+  }
+  ASSERT_GE(alarms, 3);
+  EXPECT_GT(2 * found, alarms);
+}
+
+// The attention over a window at the end of `before` instants of a stream.
+std::vector<AttentionRows> AttentionAfter(const data::Series& series,
+                                          int before, int count) {
+  const Detector& detector = PlantDetector();
+  const auto state = detector.NewStream();
+  Advance(detector, *state, series, 0, before);
+  const data::Window window = series.Slice(before, before + count).value();
+  const StreamWindow work = {state.get(), &window, true};
+  return detector.Advance({&work, 1}).value().front().attention;
+}
+
+TEST(Detector, GivesEveryLayersAttentionWhenAsked) {
+  const data::Series series = PlantSeries(62, 300);
+  const auto attention = AttentionAfter(series, 150, 40);
+
+  ASSERT_EQ(attention.size(), 2);
+  const int reaches[] = {16, 64};
+  for (size_t layer = 0; layer < 2; ++layer) {
+    const AttentionRows& rows = attention[layer];
+    EXPECT_EQ(rows.layer, layer);
+    EXPECT_EQ(rows.head_count, 2);
+    ASSERT_EQ(rows.query_time_ns.size(), 40);
+    const auto first_key = static_cast<size_t>(150 - reaches[layer] + 1);
+    ASSERT_EQ(rows.key_time_ns.size(), 190 - first_key);
+    for (size_t q = 0; q < 40; ++q) {
+      EXPECT_EQ(rows.query_time_ns[q], series.time_ns[150 + q]);
+    }
+    for (size_t k = 0; k < rows.key_time_ns.size(); ++k) {
+      EXPECT_EQ(rows.key_time_ns[k], series.time_ns[first_key + k]);
+    }
+    EXPECT_EQ(rows.weights.size(), 2 * 40 * rows.key_time_ns.size());
+    EXPECT_EQ(rows.nothing.size(), 2UL * 40);
+  }
+}
+
+TEST(Detector, AttentionOfEachQuerySumsToOneAndNoneIsOnLaterInstants) {
+  for (const int before : {0, 3, 40, 150}) {
+    const auto attention = AttentionAfter(EventfulSeries(7, 320), before, 50);
+    for (const AttentionRows& rows : attention) {
+      const size_t keys = rows.key_time_ns.size();
+      const size_t queries = rows.query_time_ns.size();
+      const int reach = rows.layer == 0 ? 16 : 64;
+      for (size_t head = 0; head < 2; ++head) {
+        for (size_t q = 0; q < queries; ++q) {
+          const size_t row = head * queries + q;
+          double sum = rows.nothing[row];
+          int seen = 0;
+          for (size_t k = 0; k < keys; ++k) {
+            const float weight = rows.weights[row * keys + k];
+            ASSERT_GE(weight, 0);
+            sum += weight;
+            if (rows.key_time_ns[k] > rows.query_time_ns[q]) {
+              ASSERT_EQ(weight, 0) << "on a later instant";
+            }
+            seen += weight > 0 ? 1 : 0;
+          }
+          EXPECT_NEAR(sum, 1, 1e-5);
+          EXPECT_LE(seen, reach);
+        }
+      }
+    }
+  }
+}
+
+TEST(Detector, BlindHeadsDoNotSeeTheLatestInstants) {
+  const auto attention = AttentionAfter(PlantSeries(62, 300), 150, 20);
+  const AttentionRows& rows = attention[1];  // head 0 is blind for 8 instants
+  const size_t keys = rows.key_time_ns.size();
+  for (size_t q = 0; q < 20; ++q) {
+    const size_t own = keys - 20 + q;
+    for (size_t k = own - 7; k <= own; ++k) {
+      EXPECT_EQ(rows.weights[q * keys + k], 0);
+    }
+    EXPECT_GT(rows.weights[q * keys + own - 8], 0);
+    EXPECT_GT(rows.weights[(20 + q) * keys + own], 0);  // head 1 sees itself
+  }
+}
+
+TEST(Detector, AttentionDoesNotDependOnTheSplitEither) {
+  const data::Series series = EventfulSeries(7, 320);
+  const auto whole = AttentionAfter(series, 180, 30);
+  const Detector& detector = PlantDetector();
+  const auto state = detector.NewStream();
+  Advance(detector, *state, series, 0, 180, 1);
+  size_t q = 0;
+  for (int t = 180; t < 210; ++t) {
+    const data::Window window = series.Slice(t, t + 1).value();
+    const StreamWindow work = {state.get(), &window, true};
+    const auto attention =
+        detector.Advance({&work, 1}).value().front().attention;
+    if (attention[1].query_time_ns.empty()) continue;  // not a sample there
+    for (size_t layer = 0; layer < 2; ++layer) {
+      const AttentionRows& one = attention[layer];
+      const AttentionRows& all = whole[layer];
+      ASSERT_EQ(one.query_time_ns[0], all.query_time_ns[q]);
+      const auto offset =
+          std::ranges::find(all.key_time_ns, one.key_time_ns.front()) -
+          all.key_time_ns.begin();
+      for (size_t head = 0; head < 2; ++head) {
+        for (size_t k = 0; k < one.key_time_ns.size(); ++k) {
+          const size_t row = head * all.query_time_ns.size() + q;
+          ASSERT_EQ(one.weights[head * one.key_time_ns.size() + k],
+                    all.weights[row * all.key_time_ns.size() +
+                                static_cast<size_t>(offset) + k]);
+        }
+      }
+    }
+    ++q;
+  }
+  EXPECT_EQ(q, whole[0].query_time_ns.size());
+}
+
+TEST(Detector, ReturnsNoAttentionUnasked) {
+  const data::Series series = PlantSeries(62, 20);
+  const auto state = PlantDetector().NewStream();
+  const data::Window window = series.Slice(0, 20).value();
+  const StreamWindow work = {state.get(), &window, false};
+
+  const auto results = PlantDetector().Advance({&work, 1}).value();
+
+  EXPECT_TRUE(results.front().attention.empty());
+}
+
+TEST(Detector, AnswersAnEmptyCall) {
+  const auto results = PlantDetector().Advance({});
+
+  ASSERT_TRUE(results.ok());
+  EXPECT_TRUE(results->empty());
+}
+
+}  // namespace
+}  // namespace telltale::model
