@@ -1,0 +1,119 @@
+#include "server/cli/lagged_verdicts.h"
+
+#include <cmath>
+#include <vector>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "model/random.h"
+
+namespace telltale::server {
+namespace {
+
+using ::testing::IsEmpty;
+using ::testing::SizeIs;
+
+constexpr int kLag = 4;
+constexpr int64_t kSecond = 1'000'000'000;
+
+model::SmoothedScoring Scoring() {
+  model::Random random(1);
+  std::vector<float> nominal(5'000);
+  for (float& x : nominal) {
+    x = static_cast<float>(-std::log10(1 - random.Uniform()));
+  }
+  return model::SmoothedScoring::Calibrate(nominal, 5, kLag).value();
+}
+
+model::InstantScore Scored(int t, float score) {
+  model::InstantScore verdict;
+  verdict.time_ns = t * kSecond;
+  verdict.state = model::InstantState::kScored;
+  verdict.score = score;
+  return verdict;
+}
+
+std::vector<model::InstantScore> All(
+    const std::vector<model::InstantScore>& causal) {
+  LaggedVerdicts lagged(Scoring(), kLag);
+  std::vector<model::InstantScore> verdicts;
+  for (const model::InstantScore& score : causal) {
+    if (auto verdict = lagged.Push(score)) verdicts.push_back(*verdict);
+  }
+  while (auto verdict = lagged.Drain()) verdicts.push_back(*verdict);
+  return verdicts;
+}
+
+std::vector<model::InstantScore> Quiet(int count) {
+  std::vector<model::InstantScore> scores;
+  for (int t = 0; t < count; ++t) scores.push_back(Scored(t, 0.4F));
+  return scores;
+}
+
+TEST(LaggedVerdicts, AnswerEveryInstantOnceAndInOrder) {
+  for (const int count : {1, kLag, 100}) {
+    const auto verdicts = All(Quiet(count));
+
+    ASSERT_THAT(verdicts, SizeIs(count));
+    for (int t = 0; t < count; ++t) EXPECT_EQ(verdicts[t].time_ns, t * kSecond);
+  }
+}
+
+TEST(LaggedVerdicts, LeaveInstantsWithoutAScoreWithoutOne) {
+  auto causal = Quiet(40);
+  causal[20].state = model::InstantState::kIncomplete;
+  causal[20].score = 0;
+
+  const auto verdicts = All(causal);
+
+  EXPECT_EQ(verdicts[20].state, model::InstantState::kIncomplete);
+  EXPECT_EQ(verdicts[20].score, 0);
+  EXPECT_EQ(verdicts[19].score, verdicts[10].score);
+}
+
+TEST(LaggedVerdicts, RaiseTheAlarmBeforeTheCausalScoreDoes) {
+  auto causal = Quiet(60);
+  for (int t = 30; t < 40; ++t) causal[t].score = 8;
+
+  const auto verdicts = All(causal);
+
+  EXPECT_FALSE(verdicts[25].anomaly);
+  EXPECT_TRUE(verdicts[29].anomaly);
+  EXPECT_TRUE(verdicts[35].anomaly);
+  EXPECT_FALSE(verdicts[59].anomaly);
+}
+
+TEST(LaggedVerdicts, BorrowEarlierInstantsFromTheNearestAlarm) {
+  auto causal = Quiet(60);
+  for (int t = 30; t < 40; ++t) causal[t].score = 8;
+  causal[30].points_back_to = {
+      {.time_ns = 10 * kSecond, .lag = 20, .lag_seconds = 20, .weight = 0.5F},
+      {.time_ns = 29 * kSecond, .lag = 1, .lag_seconds = 1, .weight = 0.1F}};
+
+  const auto verdicts = All(causal);
+
+  // Only what lies before the instant itself.
+  ASSERT_THAT(verdicts[29].points_back_to, SizeIs(1));
+  EXPECT_EQ(verdicts[29].points_back_to[0].time_ns, 10 * kSecond);
+  EXPECT_EQ(verdicts[29].points_back_to[0].lag, 19);
+  EXPECT_EQ(verdicts[29].points_back_to[0].lag_seconds, 19);
+  ASSERT_THAT(verdicts[32].points_back_to, SizeIs(2));
+  EXPECT_EQ(verdicts[32].points_back_to[0].lag, 22);
+  EXPECT_THAT(verdicts[38].points_back_to, IsEmpty());  // beyond the lag
+}
+
+TEST(LaggedVerdicts, PointNowhereWhereTheSmoothedScoreIsNoAlarm) {
+  auto causal = Quiet(60);
+  causal[30].score = 1;
+  causal[30].anomaly = true;
+  causal[30].points_back_to = {{.time_ns = 10 * kSecond, .lag = 20}};
+
+  const auto verdicts = All(causal);
+
+  EXPECT_FALSE(verdicts[30].anomaly);
+  EXPECT_THAT(verdicts[30].points_back_to, IsEmpty());
+}
+
+}  // namespace
+}  // namespace telltale::server

@@ -1,0 +1,123 @@
+#include "server/cli/telemetry_source.h"
+
+#include <string>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "server/cli/segments.h"
+#include "tests/data/temporary_file.h"
+#include "tests/support/channels.h"
+
+namespace telltale::server {
+namespace {
+
+using data::TemporaryFile;
+using ::telltale::testing::MakeChannel;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+data::ChannelSet Model() {
+  return data::ChannelSet::Create(
+             {MakeChannel("pressure", "kPa"), MakeChannel("flow", "")})
+      .value();
+}
+
+std::string OpenError(const std::string& path) {
+  const auto source = TelemetrySource::Open(path, Model());
+  return std::string(source.status().message());
+}
+
+TEST(TelemetrySource, PutsChannelsIntoTheModelsOrder) {
+  const TemporaryFile file("run.csv",
+                           "time,flow,pressure[kPa]\n0,1,10\n1,2,20\n2,3,30\n");
+  auto source = TelemetrySource::Open(file.path(), Model());
+  ASSERT_TRUE(source.ok()) << source.status();
+
+  Instants instants;
+  EXPECT_EQ(source->Read(2, instants).value(), 2);
+  EXPECT_EQ(source->Read(2, instants).value(), 1);
+  EXPECT_EQ(source->Read(2, instants).value(), 0);
+
+  EXPECT_THAT(instants.samples, ElementsAre(10, 1, 20, 2, 30, 3));
+  EXPECT_THAT(instants.time_ns, ElementsAre(0, 1'000'000'000, 2'000'000'000));
+}
+
+TEST(TelemetrySource, KnowsHowTimeIsWritten) {
+  const TemporaryFile file("run.csv",
+                           "time,flow,pressure\n2026-01-31T12:00:00Z,1,10\n");
+  auto source = TelemetrySource::Open(file.path(), Model());
+  ASSERT_TRUE(source.ok()) << source.status();
+
+  Instants instants;
+  ASSERT_TRUE(source->Read(1, instants).ok());
+
+  EXPECT_EQ(source->time_form(), data::TimeForm::kRfc3339);
+}
+
+TEST(TelemetrySource, TakesAnUndeclaredUnitToBeTheModels) {
+  const TemporaryFile file("run.csv", "time,flow,pressure\n0,1,10\n");
+
+  EXPECT_EQ(OpenError(file.path()), "");
+}
+
+TEST(TelemetrySource, RefusesAnotherUnitNamingBoth) {
+  const TemporaryFile bar("bar.csv", "time,flow,pressure[bar]\n0,1,10\n");
+  const TemporaryFile litres("litres.csv",
+                             "time,flow[l/s],pressure[kPa]\n0,1,10\n");
+
+  EXPECT_THAT(OpenError(bar.path()),
+              HasSubstr("bar.csv: channel 'pressure' is in 'bar', and in the "
+                        "model it is in 'kPa'"));
+  EXPECT_THAT(OpenError(litres.path()),
+              HasSubstr("'l/s', and in the model it has no unit"));
+}
+
+TEST(TelemetrySource, RefusesChannelsThatTheModelHasNotOrMisses) {
+  const TemporaryFile more("more.csv", "time,flow,pressure,thrust\n0,1,2,3\n");
+  const TemporaryFile less("less.csv", "time,flow\n0,1\n");
+
+  EXPECT_THAT(OpenError(more.path()),
+              HasSubstr("more.csv: the model has no channel 'thrust'"));
+  EXPECT_THAT(OpenError(less.path()),
+              HasSubstr("less.csv: channel 'pressure' of the model is "
+                        "missing"));
+}
+
+TEST(TelemetrySource, NamesTheLineThatCannotBeRead) {
+  const TemporaryFile file("run.csv", "time,flow,pressure\n0,1,10\n1,wet,20\n");
+  auto source = TelemetrySource::Open(file.path(), Model());
+  ASSERT_TRUE(source.ok()) << source.status();
+
+  Instants instants;
+  const auto read = source->Read(10, instants);
+
+  EXPECT_EQ(read.status().code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_THAT(std::string(read.status().message()),
+              HasSubstr("run.csv, line 3: column 2"));
+}
+
+TEST(Segments, TakeTheOrderOfTheFirst) {
+  const TemporaryFile first("first.csv", "time,a[V],b\n0,1,2\n1,3,4\n");
+  const TemporaryFile second("second.csv", "time,b,a[V]\n0,20,10\n1,40,30\n");
+
+  const auto segments = ReadSegments({first.path(), second.path()});
+
+  ASSERT_TRUE(segments.ok()) << segments.status();
+  EXPECT_EQ((*segments)[0].channels, (*segments)[1].channels);
+  EXPECT_THAT((*segments)[1].samples, ElementsAre(10, 20, 30, 40));
+}
+
+TEST(Segments, RefuseOtherChannelsNamingBothFiles) {
+  const TemporaryFile first("first.csv", "time,a\n0,1\n");
+  const TemporaryFile second("second.csv", "time,b\n0,1\n");
+
+  const auto segments = ReadSegments({first.path(), second.path()});
+
+  const std::string message(segments.status().message());
+  EXPECT_THAT(message, HasSubstr("second.csv: "));
+  EXPECT_THAT(message, HasSubstr("first.csv has no channel 'b'"));
+}
+
+}  // namespace
+}  // namespace telltale::server
