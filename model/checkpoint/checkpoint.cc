@@ -3,6 +3,7 @@
 #include <cmath>
 #include <utility>
 
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_format.h"
 #include "nlohmann/json.hpp"
 
@@ -126,11 +127,17 @@ absl::StatusOr<ThresholdRecord> ThresholdFromJson(const std::string& text) {
             std::isfinite(field->get<double>());
     return valid ? field->get<double>() : 0.0;
   };
+  // Beyond these a conversion would not be defined.
+  const auto bounded = [&](const char* name, double limit) {
+    const double value = number(name);
+    valid = valid && std::abs(value) <= limit;
+    return valid ? value : 0.0;
+  };
   ThresholdRecord record;
-  record.threshold = static_cast<float>(number("threshold"));
+  record.threshold = static_cast<float>(bounded("threshold", 1e30));
   record.budget_per_10k = number("budget_per_10k");
-  record.instants = static_cast<int64_t>(number("instants"));
-  record.events = static_cast<int64_t>(number("events"));
+  record.instants = static_cast<int64_t>(bounded("instants", 1e15));
+  record.events = static_cast<int64_t>(bounded("events", 1e15));
   record.low_per_10k = number("low_per_10k");
   record.high_per_10k = number("high_per_10k");
   if (!valid) return Damaged("threshold is not a whole record");
@@ -156,6 +163,36 @@ absl::StatusOr<std::span<const float>> Values(const TensorFile& file,
     }
   }
   return std::span<const float>(tensor.values);
+}
+
+// Fewer floats than the encoder's parameters have, though not by much: what
+// must at least be in its file, before memory is taken for them.
+double LeastParameters(const EncoderConfig& config) {
+  const double width = config.width;
+  const double inputs =
+      static_cast<double>(config.stem_taps) * config.input_width;
+  double count = width * config.forecast_width() + inputs * width +
+                 (inputs + width) * config.stem_hidden;
+  for (const LayerConfig& layer : config.layers) {
+    count += 2 * width *
+             (config.query_columns() + config.value_columns() +
+              static_cast<double>(config.feed_forward));
+    if (config.distance_bias) {
+      count += static_cast<double>(config.heads) * layer.reach;
+    }
+  }
+  return count;
+}
+
+absl::Status CheckSize(const TensorFile& file, const EncoderConfig& config) {
+  size_t floats = 0;
+  for (const auto& [name, tensor] : file.tensors) {
+    floats += tensor.values.size();
+  }
+  if (LeastParameters(config) <= static_cast<double>(floats)) {
+    return absl::OkStatus();
+  }
+  return Damaged("the encoder has more parameters than the file holds");
 }
 
 absl::Status ReadParameters(const TensorFile& file, Parameters& parameters) {
@@ -279,15 +316,23 @@ absl::StatusOr<Checkpoint> Checkpoint::FromFile(const TensorFile& file) {
       config->targets != static_cast<int>(encoding.targets().size())) {
     return Damaged("the encoder does not fit the channels");
   }
+  if (auto s = CheckSize(file, *config); !s.ok()) return s;
   Checkpoint checkpoint{
       .channels = *std::move(channels),
       .config = *config,
       .parameters = Parameters(*config, encoding.stand_ins())};
-  checkpoint.cadence_ns = std::atoll(text("cadence_ns").c_str());
-  if (checkpoint.cadence_ns <= 0) return Damaged("cadence_ns is not positive");
+  if (!absl::SimpleAtoi(text("cadence_ns"), &checkpoint.cadence_ns) ||
+      checkpoint.cadence_ns <= 0) {
+    return Damaged("cadence_ns is not a positive number");
+  }
   auto threshold = ThresholdFromJson(text("threshold"));
   if (!threshold.ok()) return threshold.status();
   checkpoint.threshold = *threshold;
+  for (const char* key : {"training", "card"}) {
+    if (!ParseJson(text(key)).is_object()) {
+      return Damaged(absl::StrFormat("%s is not a JSON object", key));
+    }
+  }
   checkpoint.training_record = text("training");
   checkpoint.card = text("card");
   if (auto s = ReadParameters(file, checkpoint.parameters); !s.ok()) return s;

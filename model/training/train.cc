@@ -9,6 +9,7 @@
 #include "nlohmann/json.hpp"
 
 #include "model/checkpoint/sha256.h"
+#include "model/positions.h"
 #include "model/training/trainer.h"
 
 namespace telltale::model {
@@ -17,6 +18,9 @@ namespace {
 // A segment must hold so many instants for there to be something to learn and
 // something to hold out.
 constexpr int kLeastInstants = 200;
+
+// And so many of them must be left for training.
+constexpr int kLeastTrainingInstants = 64;
 
 // Instants before the held-out ones whose residuals tell what shocks look
 // like; more add time and nothing else.
@@ -50,20 +54,72 @@ absl::Status CheckSegments(std::span<const data::Series> segments) {
   return absl::OkStatus();
 }
 
+absl::Status CheckOptions(const TrainingOptions& options) {
+  const auto refused = [](const char* name, double value, const char* wanted) {
+    return absl::InvalidArgumentError(absl::StrFormat(
+        "training setting %s is %g; it must be %s", name, value, wanted));
+  };
+  const auto positive = [](double value) {
+    return value > 0 && std::isfinite(value);
+  };
+  if (!(options.held_out > 0 && options.held_out < 1)) {
+    return refused("held_out", options.held_out, "between 0 and 1");
+  }
+  if (options.batch < 1) return refused("batch", options.batch, "1 or more");
+  if (!positive(options.learning_rate)) {
+    return refused("learning_rate", options.learning_rate, "above 0");
+  }
+  if (!positive(options.clip_norm)) {
+    return refused("clip_norm", options.clip_norm, "above 0");
+  }
+  if (!positive(options.false_alarms_per_10k)) {
+    return refused("false_alarms_per_10k", options.false_alarms_per_10k,
+                   "above 0");
+  }
+  // The channels decide these two; the rest can be checked before.
+  EncoderConfig encoder = options.encoder;
+  encoder.input_width = 1;
+  encoder.targets = 1;
+  return encoder.Validate();
+}
+
 // How the segments are divided by time.
 struct Division {
   std::vector<Range> training, held_out;
   int64_t training_instants = 0;
 };
 
-Division Divide(std::span<const data::Series> segments, double held_out,
+// The number of instants before `split` whose targets all lie before it too:
+// no target of the training part may be a held-out instant, however densely
+// sampled.
+int TrainingEnd(const data::Series& series, int64_t cadence_ns, int split,
                 int longest_horizon) {
+  const auto position = [&](int t) {
+    return Position(series.time_ns[static_cast<size_t>(t)], cadence_ns);
+  };
+  int end = split;
+  while (end > 0 &&
+         position(end - 1) + longest_horizon + kSameInstant > position(split)) {
+    --end;
+  }
+  return end;
+}
+
+// kInvalidArgument: a segment of which too little is left to train on.
+absl::StatusOr<Division> Divide(std::span<const data::Series> segments,
+                                double held_out, int longest_horizon) {
   Division division;
   for (size_t i = 0; i < segments.size(); ++i) {
     const int length = segments[i].length();
     const int split = length - static_cast<int>(held_out * length);
-    // Targets of the last training instants would lie in the held-out part.
-    const int end = split - longest_horizon;
+    const int end = TrainingEnd(segments[i], segments[0].CadenceNs(), split,
+                                longest_horizon);
+    if (end < kLeastTrainingInstants) {
+      return absl::InvalidArgumentError(absl::StrFormat(
+          "segment %d leaves %d instants to train on, of %d; %d are needed: "
+          "give a longer segment, hold out less, or forecast less far ahead",
+          i + 1, end, length, kLeastTrainingInstants));
+    }
     division.training.push_back({static_cast<int>(i), 0, end});
     division.held_out.push_back({static_cast<int>(i), split, length});
     division.training_instants += end;
@@ -168,9 +224,12 @@ std::vector<SegmentResiduals> CollectResiduals(Trainer& trainer,
 absl::StatusOr<Checkpoint> Train(std::span<const data::Series> segments,
                                  const TrainingOptions& given,
                                  const ProgressFunction& progress) {
+  if (auto s = CheckOptions(given); !s.ok()) return s;
   if (auto s = CheckSegments(segments); !s.ok()) return s;
-  const Division division =
+  const absl::StatusOr<Division> divided =
       Divide(segments, given.held_out, given.encoder.horizons.back());
+  if (!divided.ok()) return divided.status();
+  const Division& division = *divided;
   TrainingOptions options = Resolve(given, division);
 
   const data::ChannelSet& channels = segments[0].channels;

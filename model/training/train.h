@@ -50,8 +50,9 @@ using ProgressFunction = std::function<bool(const TrainingProgress&)>;
 // same channels; context never crosses from one to the next. The same
 // segments, options and instruction set give the same bits.
 //
-// kInvalidArgument: segments with other channels, too short, without a
-// continuous channel. kCancelled: stopped before there was anything to keep.
+// kInvalidArgument: a setting out of range; segments with other channels, too
+// short, without a continuous channel; a held-out loss that is never finite.
+// kCancelled: stopped before there was anything to keep.
 absl::StatusOr<Checkpoint> Train(std::span<const data::Series> segments,
                                  const TrainingOptions& options,
                                  const ProgressFunction& progress);

@@ -5,6 +5,8 @@
 #include <cmath>
 #include <limits>
 
+#include "absl/strings/str_format.h"
+
 #include "model/encoder.h"
 #include "model/positions.h"
 #include "model/scoring/forecast_ledger.h"
@@ -23,6 +25,17 @@ using Clock = std::chrono::steady_clock;
 
 double SecondsSince(Clock::time_point start) {
   return std::chrono::duration<double>(Clock::now() - start).count();
+}
+
+absl::Status NothingToKeep(bool stopped, double learning_rate) {
+  if (stopped) {
+    return absl::CancelledError(
+        "training was stopped before there were parameters worth keeping");
+  }
+  return absl::InvalidArgumentError(absl::StrFormat(
+      "no held-out loss was finite: the held-out telemetry has no samples to "
+      "forecast, or the learning rate of %g is too high",
+      learning_rate));
 }
 
 }  // namespace
@@ -88,7 +101,9 @@ absl::StatusOr<Trainer::Outcome> Trainer::Run(
     if ((step + 1) % period == 0 || step + 1 == steps) {
       const double held_out_loss = HeldOutLoss(windows);
       ++since_best;
-      if (!(held_out_loss >= outcome.held_out_loss)) {
+      // Whichever is the first, and never what has diverged.
+      if (std::isfinite(held_out_loss) &&
+          !(held_out_loss >= outcome.held_out_loss)) {
         outcome.held_out_loss = held_out_loss;
         outcome.best_step = outcome.steps;
         best.CopyFrom(checkpoint_.parameters);
@@ -109,8 +124,7 @@ absl::StatusOr<Trainer::Outcome> Trainer::Run(
   }
   outcome.seconds = SecondsSince(start);
   if (outcome.best_step == 0) {
-    return absl::CancelledError(
-        "training was stopped before there were parameters worth keeping");
+    return NothingToKeep(outcome.stopped, options_.learning_rate);
   }
   checkpoint_.parameters.CopyFrom(best);
   return outcome;
@@ -167,7 +181,9 @@ double Trainer::HeldOutLoss(std::span<const Range> windows) {
     total.sum += loss.sum;
     total.count += loss.count;
   }
-  return total.sum / static_cast<double>(std::max<int64_t>(1, total.count));
+  // Never the best when there is nothing to forecast.
+  if (total.count == 0) return std::numeric_limits<double>::quiet_NaN();
+  return total.sum / static_cast<double>(total.count);
 }
 
 Trainer::Loss Trainer::Evaluate(Worker& worker, const Range& range,

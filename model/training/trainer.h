@@ -35,6 +35,7 @@ class Trainer {
     bool stopped = false;  // by the caller
   };
   // kCancelled: stopped before the first parameters worth keeping.
+  // kInvalidArgument: no held-out loss was finite.
   absl::StatusOr<Outcome> Run(std::span<const Range> training,
                               std::span<const Range> held_out, int steps,
                               const ProgressFunction& progress);

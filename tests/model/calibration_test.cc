@@ -1,0 +1,187 @@
+#include "model/scoring/calibration.h"
+
+#include <cmath>
+#include <limits>
+#include <vector>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "model/random.h"
+#include "model/scoring/threshold.h"
+
+namespace telltale::model {
+namespace {
+
+constexpr float kMissing = std::numeric_limits<float>::quiet_NaN();
+constexpr double kBudget = 20;
+
+EncoderConfig TwoChannels() {
+  EncoderConfig config;
+  config.input_width = 4;
+  config.targets = 2;
+  config.horizons = {1, 4};
+  return config;
+}
+
+Checkpoint EmptyCheckpoint() {
+  return {.channels = {},
+          .config = TwoChannels(),
+          .parameters = Parameters(TwoChannels(), 2)};
+}
+
+// Normal residuals: channel 0 of deviation 1, channel 1 of deviation 0.5 plus
+// 0.8 of channel 0's shocks, which come every 25 instants.
+SegmentResiduals NormalResiduals(uint64_t seed, int64_t rows) {
+  Random random(seed);
+  SegmentResiduals segment;
+  segment.residuals.Resize(rows, 4);
+  segment.held_out_begin = rows / 4;
+  for (int64_t t = 0; t < rows; ++t) {
+    const double shock = t % 25 == 0 ? 8 * random.Normal() : 0;
+    for (int h = 0; h < 2; ++h) {
+      float* row = segment.residuals.Row(t) + 2 * h;
+      row[0] = static_cast<float>(random.Normal() + shock);
+      row[1] = static_cast<float>(0.5 * random.Normal() + 0.8 * shock);
+    }
+  }
+  return segment;
+}
+
+TEST(Calibrate, FindsTheDeviationOfTheHeldOutResiduals) {
+  SegmentResiduals segment = NormalResiduals(1, 20'000);
+  for (int64_t t = 0; t < segment.held_out_begin; ++t) {
+    for (int i = 0; i < 4; ++i) segment.residuals.Row(t)[i] *= 3;
+  }
+  Checkpoint checkpoint = EmptyCheckpoint();
+
+  Calibrate({&segment, 1}, kBudget, checkpoint);
+
+  EXPECT_NEAR(checkpoint.scoring.deviation[0], 1.0, 0.2);
+  EXPECT_NEAR(checkpoint.scoring.deviation[1], 0.5, 0.15);
+  EXPECT_NEAR(checkpoint.scoring.deviation[2], 1.0, 0.2);
+}
+
+TEST(Calibrate, LearnsWhichShocksShowInOtherChannels) {
+  const SegmentResiduals segment = NormalResiduals(2, 20'000);
+  Checkpoint checkpoint = EmptyCheckpoint();
+  Calibrate({&segment, 1}, kBudget, checkpoint);
+  const ResidualScoring& scoring = checkpoint.scoring;
+
+  for (int h = 0; h < 2; ++h) {
+    // In deviations: 0.8 of a shock over 0.5; each foretells the other.
+    const size_t from = scoring.Index(h, 1) * 2;
+    EXPECT_NEAR(scoring.mixing[from + 0], 1.6, 0.5);
+    EXPECT_EQ(scoring.mixing[from + 1], 0);
+  }
+  // A shock in both is explained away in at least one of them.
+  ResidualTracker tracker(scoring);
+  std::vector<float> explained(4);
+  std::vector<float> averages(4);
+  tracker.Explain(std::vector<float>{8, 6.4F, 8, 6.4F}, explained, averages);
+  EXPECT_LT(std::abs(explained[1]), 0.5F * 6.4F / scoring.deviation[1]);
+}
+
+TEST(Calibrate, KeepsTheBudgetAndSaysHowWell) {
+  const SegmentResiduals segment = NormalResiduals(3, 40'000);
+  Checkpoint checkpoint = EmptyCheckpoint();
+  Calibrate({&segment, 1}, kBudget, checkpoint);
+  const ThresholdRecord& record = checkpoint.threshold;
+
+  EXPECT_EQ(record.budget_per_10k, kBudget);
+  EXPECT_EQ(record.instants, 30'000);
+  EXPECT_LE(static_cast<double>(record.events), kBudget * 3);
+  EXPECT_GT(record.events, 0);
+  const double rate = static_cast<double>(record.events) / 3;
+  EXPECT_LT(record.low_per_10k, rate);
+  EXPECT_GT(record.high_per_10k, rate);
+  EXPECT_EQ(checkpoint.nominal_scores.size(), 20'000);
+  EXPECT_GT(record.threshold, 0);
+}
+
+TEST(Calibrate, KeepsItsBudgetOnFreshResiduals) {
+  const SegmentResiduals segment = NormalResiduals(4, 40'000);
+  Checkpoint checkpoint = EmptyCheckpoint();
+  Calibrate({&segment, 1}, kBudget, checkpoint);
+
+  const SegmentResiduals fresh = NormalResiduals(5, 40'000);
+  ResidualTracker tracker(checkpoint.scoring);
+  std::vector<float> explained(4);
+  std::vector<float> averages(4);
+  std::vector<ChannelEvidence> channels(2);
+  std::vector<float> scores;
+  for (int64_t t = 0; t < fresh.residuals.rows(); ++t) {
+    tracker.Explain(std::span(fresh.residuals.Row(t), 4), explained, averages);
+    ResidualTracker::Judge(checkpoint.scoring, explained, averages, channels);
+    scores.push_back(checkpoint.combined.Evidence(
+        std::max(channels[0].evidence, channels[1].evidence)));
+  }
+  const int64_t events = CountEvents(scores, checkpoint.threshold.threshold);
+  EXPECT_LE(static_cast<double>(events), 1.3 * kBudget * 4);
+}
+
+TEST(Calibrate, MakesScoresTheTailProbabilityOfAnInstant) {
+  const SegmentResiduals segment = NormalResiduals(6, 40'000);
+  Checkpoint checkpoint = EmptyCheckpoint();
+  Calibrate({&segment, 1}, kBudget, checkpoint);
+  const std::vector<float>& scores = checkpoint.nominal_scores;
+
+  for (const double score : {0.5, 1.0, 2.0}) {
+    double beyond = 0;
+    for (const float s : scores) beyond += s > score ? 1 : 0;
+    const double expected =
+        static_cast<double>(scores.size()) * std::pow(10.0, -score);
+    EXPECT_NEAR(beyond, expected, 0.25 * expected) << score;
+  }
+}
+
+TEST(Calibrate, DoesNotMindGapsInTheResiduals) {
+  SegmentResiduals segment = NormalResiduals(7, 8'000);
+  Random random(1);
+  for (float& r : segment.residuals.floats()) {
+    if (random.Uniform() < 0.2) r = kMissing;
+  }
+  for (int i = 0; i < 4; ++i) segment.residuals.Row(5000)[i] = kMissing;
+  Checkpoint checkpoint = EmptyCheckpoint();
+  Calibrate({&segment, 1}, kBudget, checkpoint);
+
+  EXPECT_EQ(checkpoint.threshold.instants,
+            static_cast<int64_t>(checkpoint.nominal_scores.size()));
+  EXPECT_LT(checkpoint.threshold.instants, 6000);
+  for (const TailCurve& curve : checkpoint.scoring.magnitude) {
+    EXPECT_TRUE(TailCurve::Check(curve.values()).ok());
+  }
+  EXPECT_TRUE(std::isfinite(checkpoint.threshold.threshold));
+}
+
+TEST(Calibrate, IsNotSurprisedByAChannelThatNeverHadAResidual) {
+  SegmentResiduals segment = NormalResiduals(8, 8'000);
+  for (int64_t t = 0; t < 8'000; ++t) {
+    segment.residuals.Row(t)[1] = kMissing;
+    segment.residuals.Row(t)[3] = kMissing;
+  }
+  Checkpoint checkpoint = EmptyCheckpoint();
+  Calibrate({&segment, 1}, kBudget, checkpoint);
+
+  const size_t unknown = checkpoint.scoring.Index(0, 1);
+  EXPECT_EQ(checkpoint.scoring.magnitude[unknown].Evidence(5), 0);
+}
+
+TEST(Calibrate, FloorsTheDeviationOfAChannelForecastToTheDigit) {
+  SegmentResiduals segment = NormalResiduals(9, 8'000);
+  for (int64_t t = 0; t < 8'000; ++t) {
+    segment.residuals.Row(t)[0] = 0;
+    segment.residuals.Row(t)[2] = 0;
+  }
+  Checkpoint checkpoint = EmptyCheckpoint();
+  Calibrate({&segment, 1}, kBudget, checkpoint);
+
+  EXPECT_FLOAT_EQ(checkpoint.scoring.deviation[0], 0.02F);
+  // A residual of a scaled unit there is far out, yet finite.
+  const float evidence = checkpoint.scoring.magnitude[0].Evidence(1 / 0.02F);
+  EXPECT_GT(evidence, 5);
+  EXPECT_TRUE(std::isfinite(evidence));
+}
+
+}  // namespace
+}  // namespace telltale::model
