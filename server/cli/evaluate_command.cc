@@ -1,0 +1,132 @@
+// telltale evaluate: says how good scores are, given the labels.
+
+#include <filesystem>
+#include <iostream>
+#include <memory>
+#include <string>
+#include <system_error>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/str_format.h"
+#include <CLI/CLI.hpp>
+
+#include "data/labels.h"
+#include "data/series_reader.h"
+#include "model/evaluation/baselines.h"
+#include "server/cli/commands.h"
+#include "server/cli/evaluation.h"
+#include "server/cli/evaluation_table.h"
+#include "server/cli/score_file.h"
+
+namespace telltale::server {
+namespace {
+
+constexpr int kFailure = 1;
+// The width that the simulated engine's effects call for.
+constexpr int kBuffer = 40;
+constexpr int kWidestBuffer = 10000;
+
+struct EvaluateFlags {
+  std::string scores;
+  std::string labels;
+  std::string data;
+  std::string nominal;
+  int buffer = kBuffer;
+  bool json = false;
+};
+
+// An error in a file, which messages name unless they do already.
+absl::Status About(const std::string& file, const absl::Status& status) {
+  return absl::Status(
+      status.code(),
+      absl::StrFormat("%s: %s", file, std::string(status.message())));
+}
+
+absl::StatusOr<std::vector<model::Baseline>> Baselines(
+    const EvaluateFlags& flags, const ScoreFile& scores) {
+  if (flags.data.empty()) return std::vector<model::Baseline>();
+  std::error_code ignored;
+  if (flags.data == flags.nominal ||
+      std::filesystem::equivalent(flags.data, flags.nominal, ignored)) {
+    return absl::InvalidArgumentError(
+        absl::StrFormat("--data and --nominal both name %s; baselines must not "
+                        "be fitted on what they are evaluated on",
+                        flags.data));
+  }
+  const auto series = data::ReadSeries(flags.data);
+  if (!series.ok()) return series.status();
+  if (series->time_ns != scores.time_ns) {
+    return absl::InvalidArgumentError(absl::StrFormat(
+        "%s has %d instants and %s %d rows, or other time stamps; give the "
+        "telemetry that was scored",
+        flags.data, series->length(), flags.scores, scores.length()));
+  }
+  const auto nominal = data::ReadSeries(flags.nominal);
+  if (!nominal.ok()) return nominal.status();
+  auto baselines = model::TrivialBaselines(*nominal, *series);
+  if (!baselines.ok()) return About(flags.nominal, baselines.status());
+  return baselines;
+}
+
+absl::Status RunEvaluate(const EvaluateFlags& flags) {
+  const absl::StatusOr<ScoreFile> scores = ReadScoreFile(flags.scores);
+  if (!scores.ok()) return scores.status();
+  const auto labels = data::ReadLabels(flags.labels);
+  if (!labels.ok()) return labels.status();
+  const auto baselines = Baselines(flags, *scores);
+  if (!baselines.ok()) return baselines.status();
+  const absl::StatusOr<Evaluation> evaluation =
+      Evaluate(*scores, *labels, *baselines, flags.buffer);
+  if (!evaluation.ok()) return About(flags.labels, evaluation.status());
+  std::cout << (flags.json ? EvaluationJson(*evaluation)
+                           : EvaluationText(*evaluation))
+            << std::flush;
+  if (!std::cout) {
+    return absl::DataLossError("standard output cannot be written");
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+void AddEvaluateCommand(CLI::App& app, CommandResult& result) {
+  CLI::App* command = app.add_subcommand(
+      "evaluate",
+      "Measure scores against labels: detection, events, and whether anomalies "
+      "point back to their causes, beside control lines");
+  const auto flags = std::make_shared<EvaluateFlags>();
+  command
+      ->add_option("--scores", flags->scores,
+                   "The table that `telltale score` wrote, as CSV")
+      ->required();
+  command
+      ->add_option("--labels", flags->labels,
+                   "CSV with the columns start,end and optionally "
+                   "cause_start,cause_end,cause_channel,kind; both ends count")
+      ->required();
+  command
+      ->add_option("--buffer", flags->buffer,
+                   "The widest ramp about a label, in instants, for VUS")
+      ->check(CLI::Range(0, kWidestBuffer))
+      ->capture_default_str();
+  CLI::Option* data = command->add_option(
+      "--data", flags->data,
+      "The telemetry that was scored: adds one-line detectors, robust z and "
+      "PCA as control lines");
+  CLI::Option* nominal = command->add_option(
+      "--nominal", flags->nominal,
+      "Other telemetry of the same channels, to fit those on");
+  data->needs(nominal);
+  nominal->needs(data);
+  command->add_flag("--json", flags->json, "Print one JSON object");
+  command->callback([flags, &result] {
+    const absl::Status status = RunEvaluate(*flags);
+    if (status.ok()) return;
+    std::cerr << "telltale: " << status.message() << "\n";
+    result.exit_code = kFailure;
+  });
+}
+
+}  // namespace telltale::server

@@ -1,0 +1,75 @@
+#pragma once
+
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+
+#include "data/labels.h"
+#include "model/evaluation/affiliation.h"
+#include "model/evaluation/attribution.h"
+#include "model/evaluation/baselines.h"
+#include "model/evaluation/events.h"
+#include "model/evaluation/ranking.h"
+#include "model/evaluation/vus.h"
+#include "server/cli/score_file.h"
+
+namespace telltale::server {
+
+// False alarm events for each 10,000 unlabelled instants, at which recall is
+// told.
+inline constexpr double kBudgets[] = {1, 5, 20};
+
+// How well scores tell labelled instants from others, whatever the threshold.
+struct Detection {
+  std::string name;  // whose scores
+  model::Vus vus;
+  model::Ranking ranking;
+  std::vector<double> recall_at;  // kBudgets, thresholds from these scores
+};
+
+// What alarms are worth.
+struct Alarms {
+  std::string name;
+  model::EventReport events;
+  model::Affiliation affiliation;
+};
+
+struct Attribution {
+  std::string name;
+  model::AttributionReport report;
+};
+
+// Labels of one kind. Attribution is of those whose cause is known.
+struct KindReport {
+  std::string kind;  // as labelled; empty: not told
+  int labels = 0;
+  int found = 0;
+  model::AttributionReport attribution;
+};
+
+// Everything that `telltale evaluate` tells. The first row of each list is the
+// detector's; the others are controls computed in the same run. Of nominal
+// telemetry, without labels, there are the detector's alarms alone.
+struct Evaluation {
+  int instants = 0;
+  int scored = 0;
+  int labelled = 0;  // instants
+  int labels = 0;
+  int buffer = 0;
+  std::vector<Detection> detection;  // empty: no labels
+  std::vector<Alarms> alarms;
+  std::vector<Attribution> attribution;  // empty: no label tells its cause
+  std::vector<KindReport> kinds;         // empty: no label tells its kind
+};
+
+// `baselines`: further controls, scores of the same instants. kInvalidArgument,
+// naming the label (from 1): one that covers no row; or all rows labelled.
+absl::StatusOr<Evaluation> Evaluate(const ScoreFile& scores,
+                                    std::span<const data::LabelledEvent> labels,
+                                    std::span<const model::Baseline> baselines,
+                                    int buffer);
+
+}  // namespace telltale::server

@@ -1,0 +1,218 @@
+#include "server/cli/evaluation_table.h"
+
+#include <algorithm>
+#include <iterator>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_format.h"
+#include <nlohmann/json.hpp>
+
+namespace telltale::server {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+// Rows of cells, the first row being the headings; the first column is text
+// and stands left, the others stand right.
+class Table {
+ public:
+  explicit Table(std::vector<std::string> headings) {
+    rows_.push_back(std::move(headings));
+  }
+
+  void Add(std::vector<std::string> cells) {
+    rows_.push_back(std::move(cells));
+  }
+
+  std::string Text() const {
+    std::vector<size_t> widths(rows_.front().size(), 0);
+    for (const auto& row : rows_) {
+      for (size_t i = 0; i < row.size(); ++i) {
+        widths[i] = std::max(widths[i], row[i].size());
+      }
+    }
+    std::string text;
+    for (const auto& row : rows_) {
+      text += "  " + row[0] + std::string(widths[0] - row[0].size(), ' ');
+      for (size_t i = 1; i < row.size(); ++i) {
+        text += "  " + std::string(widths[i] - row[i].size(), ' ') + row[i];
+      }
+      text += '\n';
+    }
+    return text + '\n';
+  }
+
+ private:
+  std::vector<std::vector<std::string>> rows_;
+};
+
+std::string Share(double value) { return absl::StrFormat("%.3f", value); }
+std::string Count(int value) { return absl::StrFormat("%d", value); }
+
+std::string DetectionText(const Evaluation& evaluation) {
+  if (evaluation.detection.empty()) return "";
+  std::vector<std::string> headings = {"", "VUS-PR", "VUS-ROC", "AUC-PR",
+                                       "AUC-ROC"};
+  for (const double budget : kBudgets) {
+    headings.push_back(absl::StrFormat("recall@%g", budget));
+  }
+  Table table(std::move(headings));
+  for (const Detection& row : evaluation.detection) {
+    std::vector<std::string> cells = {
+        row.name, Share(row.vus.pr), Share(row.vus.roc),
+        Share(row.ranking.auc_pr), Share(row.ranking.auc_roc)};
+    for (const double recall : row.recall_at) cells.push_back(Share(recall));
+    table.Add(std::move(cells));
+  }
+  return absl::StrFormat(
+             "Detection, whatever the threshold (VUS with a buffer of %d "
+             "instants; recall of labels\nat 1, 5 and 20 false alarm events "
+             "per 10,000 unlabelled instants)\n",
+             evaluation.buffer) +
+         table.Text();
+}
+
+std::string AlarmsText(const Evaluation& evaluation) {
+  Table counts({"", "found", "recall", "precision", "F0.5", "false", "per 10k",
+                "delay", "median"});
+  Table quality({"", "ESA F0.5", "ESA precision", "alarming precision",
+                 "affiliation P", "R", "F1"});
+  for (const Alarms& row : evaluation.alarms) {
+    const model::EventReport& events = row.events;
+    counts.Add({row.name, absl::StrFormat("%d/%d", events.found, events.labels),
+                Share(events.recall), Share(events.precision),
+                Share(events.f05), Count(events.false_events),
+                absl::StrFormat("%.2f", events.false_alarms_per_10k),
+                absl::StrFormat("%.1f", events.mean_delay),
+                absl::StrFormat("%.1f", events.median_delay)});
+    quality.Add({row.name, Share(events.corrected_f05),
+                 Share(events.corrected_precision),
+                 Share(events.alarming_precision),
+                 Share(row.affiliation.precision),
+                 Share(row.affiliation.recall), Share(row.affiliation.f1)});
+  }
+  return absl::StrFormat(
+             "Events at the detector's own threshold (alarms closer than %d "
+             "instants are one event;\ncontrols alarm at as many instants, "
+             "their highest; delays in instants)\n",
+             model::kEventDistance) +
+         counts.Text() + (evaluation.labels > 0 ? quality.Text() : "");
+}
+
+std::string AttributionText(const Evaluation& evaluation) {
+  if (evaluation.attribution.empty()) return "";
+  Table table({"", "events", "found", "hit@1", "hit@3", "hit@5", "MRR"});
+  for (const Attribution& row : evaluation.attribution) {
+    table.Add({row.name, Count(row.report.events), Count(row.report.found),
+               Share(row.report.hit_at_1), Share(row.report.hit_at_3),
+               Share(row.report.hit_at_5),
+               Share(row.report.mean_reciprocal_rank)});
+  }
+  return absl::StrFormat(
+             "Points back to the cause, within %d instants, from the strongest "
+             "alarm of each label\n(the last %d instants do not count; labels "
+             "not found are misses; random: of the 256 before)\n",
+             model::kCauseTolerance, model::kRecentInstants) +
+         table.Text();
+}
+
+std::string KindsText(const Evaluation& evaluation) {
+  if (evaluation.kinds.empty()) return "";
+  Table table({"kind", "labels", "found", "with cause", "hit@1", "hit@3"});
+  for (const KindReport& row : evaluation.kinds) {
+    const bool caused = row.attribution.events > 0;
+    table.Add({row.kind.empty() ? "(none)" : row.kind, Count(row.labels),
+               Count(row.found), Count(row.attribution.events),
+               caused ? Share(row.attribution.hit_at_1) : "-",
+               caused ? Share(row.attribution.hit_at_3) : "-"});
+  }
+  return "By kind of label, at the detector's own threshold\n" + table.Text();
+}
+
+Json AlarmsJson(const Alarms& row) {
+  const model::EventReport& events = row.events;
+  return {{"name", row.name},
+          {"labels", events.labels},
+          {"found", events.found},
+          {"alarm_events", events.alarm_events},
+          {"false_events", events.false_events},
+          {"redundant_events", events.redundant_events},
+          {"recall", events.recall},
+          {"precision", events.precision},
+          {"f05", events.f05},
+          {"esa_precision", events.corrected_precision},
+          {"esa_f05", events.corrected_f05},
+          {"alarming_precision", events.alarming_precision},
+          {"false_alarms_per_10k", events.false_alarms_per_10k},
+          {"mean_delay", events.mean_delay},
+          {"median_delay", events.median_delay},
+          {"affiliation_precision", row.affiliation.precision},
+          {"affiliation_recall", row.affiliation.recall},
+          {"affiliation_f1", row.affiliation.f1}};
+}
+
+Json AttributionJson(const model::AttributionReport& report) {
+  return {{"events", report.events},
+          {"found", report.found},
+          {"hit_at_1", report.hit_at_1},
+          {"hit_at_3", report.hit_at_3},
+          {"hit_at_5", report.hit_at_5},
+          {"mean_reciprocal_rank", report.mean_reciprocal_rank}};
+}
+
+}  // namespace
+
+std::string EvaluationText(const Evaluation& evaluation) {
+  return absl::StrFormat(
+             "%d instants, %d of them scored; %d labels, which cover %d "
+             "instants (%.1f %%)\n\n",
+             evaluation.instants, evaluation.scored, evaluation.labels,
+             evaluation.labelled,
+             100.0 * evaluation.labelled / evaluation.instants) +
+         DetectionText(evaluation) + AlarmsText(evaluation) +
+         AttributionText(evaluation) + KindsText(evaluation);
+}
+
+std::string EvaluationJson(const Evaluation& evaluation) {
+  Json json = {{"instants", evaluation.instants},
+               {"scored", evaluation.scored},
+               {"labels", evaluation.labels},
+               {"labelled_instants", evaluation.labelled},
+               {"buffer", evaluation.buffer},
+               {"detection", Json::array()},
+               {"alarms", Json::array()},
+               {"attribution", Json::array()},
+               {"kinds", Json::array()}};
+  for (const Detection& row : evaluation.detection) {
+    Json recall = Json::object();
+    for (size_t i = 0; i < std::size(kBudgets); ++i) {
+      recall[absl::StrFormat("%g", kBudgets[i])] = row.recall_at[i];
+    }
+    json["detection"].push_back({{"name", row.name},
+                                 {"vus_pr", row.vus.pr},
+                                 {"vus_roc", row.vus.roc},
+                                 {"auc_pr", row.ranking.auc_pr},
+                                 {"auc_roc", row.ranking.auc_roc},
+                                 {"recall_at_false_alarms_per_10k", recall}});
+  }
+  for (const Alarms& row : evaluation.alarms) {
+    json["alarms"].push_back(AlarmsJson(row));
+  }
+  for (const Attribution& row : evaluation.attribution) {
+    Json entry = {{"name", row.name}};
+    entry.update(AttributionJson(row.report));
+    json["attribution"].push_back(std::move(entry));
+  }
+  for (const KindReport& row : evaluation.kinds) {
+    json["kinds"].push_back(
+        {{"kind", row.kind},
+         {"labels", row.labels},
+         {"found", row.found},
+         {"attribution", AttributionJson(row.attribution)}});
+  }
+  // Kinds come from a file and may be any bytes.
+  return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
+}  // namespace telltale::server

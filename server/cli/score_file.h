@@ -1,0 +1,39 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+
+#include "data/series.h"
+
+namespace telltale::server {
+
+// A score table (score_table.h) read back, or one of another detector in the
+// same form.
+struct ScoreFile {
+  data::TimeForm time_form = data::TimeForm::kSeconds;
+  std::vector<int64_t> time_ns;  // rising
+  // Instants without a score have the lowest one of the file.
+  std::vector<float> scores;
+  std::vector<uint8_t> alarms;  // 1: the detector calls it an anomaly
+  int scored = 0;               // instants with a score
+  bool has_causes = false;      // whether there are cause columns
+  // What alarmed instants point back to, strongest first, by their index.
+  std::map<int, std::vector<int64_t>> causes_ns;
+
+  int length() const { return static_cast<int>(time_ns.size()); }
+};
+
+// Reads the columns time, score, anomaly and, where they are, cause_time,
+// cause2_time to cause5_time; others are passed over.
+//
+// kNotFound, kPermissionDenied: cannot be opened. kInvalidArgument, naming
+// file, line, column and text: a column that is missing or stands twice, time
+// that does not rise or changes its form, a score that is no number, an anomaly
+// that is not 0 or 1; no row, or none with a score.
+absl::StatusOr<ScoreFile> ReadScoreFile(const std::string& path);
+
+}  // namespace telltale::server

@@ -1,0 +1,171 @@
+#include "server/cli/evaluation.h"
+
+#include <string>
+#include <vector>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include <nlohmann/json.hpp>
+
+#include "model/random.h"
+#include "server/cli/evaluation_table.h"
+
+namespace telltale::server {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::Not;
+using ::testing::SizeIs;
+
+constexpr int64_t kSecond = 1'000'000'000;
+constexpr int kLength = 2000;
+
+// Quiet scores with noise below 1, one row a second.
+ScoreFile QuietScores() {
+  model::Random random(4);
+  ScoreFile scores;
+  for (int t = 0; t < kLength; ++t) {
+    scores.time_ns.push_back(t * kSecond);
+    scores.scores.push_back(static_cast<float>(random.Uniform()));
+    scores.alarms.push_back(0);
+  }
+  scores.scored = kLength;
+  scores.has_causes = true;
+  return scores;
+}
+
+void Alarm(ScoreFile& scores, int instant, float score,
+           const std::vector<int>& causes) {
+  scores.scores[instant] = score;
+  scores.alarms[instant] = 1;
+  for (const int cause : causes) {
+    scores.causes_ns[instant].push_back(cause * kSecond);
+  }
+}
+
+data::LabelledEvent Label(int start, int end, int cause,
+                          const std::string& kind) {
+  data::LabelledEvent label;
+  label.start_ns = start * kSecond;
+  label.end_ns = end * kSecond;
+  if (cause >= 0) {
+    label.cause = data::TimeRange{cause * kSecond, (cause + 2) * kSecond};
+  }
+  label.kind = kind;
+  return label;
+}
+
+// One label found and rightly attributed at its strongest instant, one found
+// and wrongly attributed, one missed; one false alarm.
+ScoreFile Scores() {
+  ScoreFile scores = QuietScores();
+  Alarm(scores, 500, 5, {100, 200});
+  Alarm(scores, 505, 9, {503, 440, 100});
+  Alarm(scores, 1000, 7, {930, 900});
+  Alarm(scores, 1700, 6, {1650});
+  return scores;
+}
+
+std::vector<data::LabelledEvent> Labels() {
+  return {Label(500, 520, 438, "drop"), Label(995, 1010, 960, "drop"),
+          Label(1400, 1420, -1, "drift")};
+}
+
+TEST(Evaluation, TellsEventsAndCauses) {
+  const auto evaluation = Evaluate(Scores(), Labels(), {}, 40);
+
+  ASSERT_TRUE(evaluation.ok()) << evaluation.status();
+  EXPECT_EQ(evaluation->labelled, 21 + 16 + 21);
+  const model::EventReport& events = evaluation->alarms[0].events;
+  EXPECT_EQ(events.found, 2);
+  EXPECT_EQ(events.false_events, 1);
+  const model::AttributionReport& causes = evaluation->attribution[0].report;
+  EXPECT_EQ(causes.events, 2);
+  EXPECT_NEAR(causes.hit_at_1, 0.5, 1e-12);  // 503 is too recent to count
+  EXPECT_NEAR(causes.mean_reciprocal_rank, 0.5, 1e-12);
+  ASSERT_THAT(evaluation->kinds, SizeIs(2));
+  EXPECT_EQ(evaluation->kinds[0].kind, "drift");
+  EXPECT_EQ(evaluation->kinds[0].found, 0);
+  EXPECT_EQ(evaluation->kinds[1].found, 2);
+  EXPECT_NEAR(evaluation->kinds[1].attribution.hit_at_1, 0.5, 1e-12);
+}
+
+TEST(Evaluation, FindsThresholdsForBudgetsFromTheScores) {
+  const auto evaluation = Evaluate(Scores(), Labels(), {}, 40);
+
+  // One false alarm is 5.15 per 10,000: too many for 1 and 5, not for 20. At
+  // neither does the noise reach the third label.
+  EXPECT_THAT(evaluation->detection[0].recall_at,
+              ::testing::ElementsAre(::testing::DoubleNear(2.0 / 3, 1e-9),
+                                     ::testing::DoubleNear(2.0 / 3, 1e-9),
+                                     ::testing::Ge(2.0 / 3)));
+}
+
+TEST(Evaluation, ComparesWithChance) {
+  const auto evaluation = Evaluate(Scores(), Labels(), {}, 40);
+
+  ASSERT_THAT(evaluation->detection, SizeIs(2));
+  EXPECT_EQ(evaluation->detection[1].name, "random");
+  EXPECT_GT(evaluation->detection[0].vus.pr, evaluation->detection[1].vus.pr);
+  EXPECT_NEAR(evaluation->detection[1].ranking.auc_roc, 0.5, 0.12);
+  ASSERT_THAT(evaluation->alarms, SizeIs(2));
+  EXPECT_LE(evaluation->alarms[1].events.alarm_events, 4);
+  // Of 248 instants a cause of 3 with its tolerance covers 9.
+  EXPECT_NEAR(evaluation->attribution[1].report.hit_at_1, 9.0 / 248, 0.02);
+}
+
+TEST(Evaluation, AddsBaselinesAsControls) {
+  const std::vector<model::Baseline> baselines = {{"mine", Scores().scores}};
+
+  const auto evaluation = Evaluate(QuietScores(), Labels(), baselines, 10);
+
+  ASSERT_THAT(evaluation->detection, SizeIs(3));
+  EXPECT_EQ(evaluation->detection[2].name, "mine");
+  EXPECT_GT(evaluation->detection[2].vus.pr, evaluation->detection[0].vus.pr);
+}
+
+TEST(Evaluation, OfNominalTelemetryCountsFalseAlarms) {
+  const auto evaluation = Evaluate(Scores(), {}, {}, 40);
+
+  ASSERT_TRUE(evaluation.ok()) << evaluation.status();
+  EXPECT_THAT(evaluation->detection, IsEmpty());
+  EXPECT_EQ(evaluation->alarms[0].events.false_events, 3);
+  EXPECT_NEAR(evaluation->alarms[0].events.false_alarms_per_10k, 15, 1e-9);
+  EXPECT_THAT(EvaluationText(*evaluation), HasSubstr("15.00"));
+}
+
+TEST(Evaluation, LabelsReachBeyondTheFileButMustTouchIt) {
+  std::vector<data::LabelledEvent> labels = {Label(1990, 3000, -1, "")};
+  EXPECT_EQ(Evaluate(Scores(), labels, {}, 40)->labelled, 10);
+
+  labels.push_back(Label(5000, 5010, -1, ""));
+  EXPECT_THAT(Evaluate(Scores(), labels, {}, 40).status().message(),
+              HasSubstr("label 2, 5000 to 5010, covers none"));
+}
+
+TEST(Evaluation, RefusesLabelsThatCoverEverything) {
+  const std::vector<data::LabelledEvent> labels = {Label(0, kLength, -1, "")};
+
+  EXPECT_FALSE(Evaluate(Scores(), labels, {}, 40).ok());
+}
+
+TEST(Evaluation, TextAndJsonTellTheSame) {
+  const auto evaluation = Evaluate(Scores(), Labels(), {}, 40);
+
+  const std::string text = EvaluationText(*evaluation);
+  const auto json = nlohmann::json::parse(EvaluationJson(*evaluation));
+
+  EXPECT_THAT(text, HasSubstr("VUS-PR"));
+  EXPECT_THAT(text, HasSubstr("2/3"));
+  EXPECT_THAT(text, HasSubstr("drift"));
+  EXPECT_THAT(text, Not(HasSubstr("nan")));
+  EXPECT_EQ(json["alarms"][0]["found"], 2);
+  EXPECT_EQ(json["attribution"][1]["name"], "random");
+  EXPECT_EQ(json["kinds"][1]["kind"], "drop");
+  EXPECT_NEAR(json["detection"][0]["vus_pr"], evaluation->detection[0].vus.pr,
+              1e-12);
+}
+
+}  // namespace
+}  // namespace telltale::server
