@@ -121,6 +121,27 @@ TEST_P(EncoderAdvanceTest, ShowsTheAttentionThatForwardHad) {
   }
 }
 
+// Slots of its ring that no instant has filled yet are not instants.
+TEST_P(EncoderAdvanceTest, AStreamThatBeginsLaterSeesNothingBeforeThat) {
+  constexpr int64_t kFirst = 101;
+  const int64_t count = GetParam().count - kFirst;
+  const std::vector<double> positions(positions_.begin() + kFirst,
+                                      positions_.end());
+  encoder_.Forward(context_, x_.view().Rows(kFirst, count), positions,
+                   forward_);
+  Stream stream(config_, x_, positions_, kFirst);
+  StreamRows rows = stream.Take(12, /*with_attention=*/true);
+  encoder_.Advance(context_, {&rows, 1});
+  for (const std::vector<AttentionRow>& of_layer : stream.attention()) {
+    for (const AttentionRow& row : of_layer) {
+      EXPECT_GE(row.first_key_index, kFirst);
+    }
+  }
+  AdvanceTo(context_, encoder_, stream, {16, 3});
+  EXPECT_TRUE(IsNear(ToPlain(stream.forecast().view().Rows(kFirst, count)),
+                     ToPlain(forward_.forecast.view()), 1e-5));
+}
+
 INSTANTIATE_TEST_SUITE_P(Series, EncoderAdvanceTest,
                          ::testing::ValuesIn(SeriesCases()),
                          [](const auto& parameter) {
