@@ -9,11 +9,9 @@
 
 namespace telltale::model {
 
-// Four times the longest horizon: a stream sampled up to four times as densely
-// as in training still meets its forecasts.
 ForecastLedger::ForecastLedger(const EncoderConfig& config)
     : config_(&config),
-      forecasts_(4 * config.horizons.back() + 1, config.forecast_width()),
+      forecasts_(Length(config), config.forecast_width()),
       positions_(static_cast<size_t>(forecasts_.rows()), 0.0),
       indices_(static_cast<size_t>(forecasts_.rows()), -1) {}
 

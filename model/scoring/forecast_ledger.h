@@ -17,6 +17,13 @@ namespace telltale::model {
 // for a gap meets nothing.
 class ForecastLedger {
  public:
+  // Instants whose forecasts are kept: four times the longest horizon, so that
+  // a stream sampled up to four times as densely as in training still meets
+  // its forecasts.
+  static int64_t Length(const EncoderConfig& config) {
+    return int64_t{4} * config.horizons.back() + 1;
+  }
+
   explicit ForecastLedger(const EncoderConfig& config);
 
   // Records the forecast [horizons * T] made at an instant. Indices rise by

@@ -279,11 +279,12 @@ StreamScorer::~StreamScorer() = default;
 
 int StreamScorer::replay_length() const {
   // The surprises looked back on must themselves be those of the undisturbed
-  // stream, and each rests on a whole average of forecasts of a whole context.
+  // stream, and each rests on the oldest forecasts that may meet it, made from
+  // a whole context.
   const EncoderConfig& config = checkpoint_.config;
-  return config.receptive_field() + config.horizons.back() +
-         ResidualScoring::kAverageTaps +
-         static_cast<int>(SurpriseLength(config)) + kWarmUp;
+  return config.receptive_field() + ResidualScoring::kAverageTaps +
+         static_cast<int>(ForecastLedger::Length(config) +
+                          SurpriseLength(config));
 }
 
 std::unique_ptr<StreamScorer::Worker> StreamScorer::Borrow() const {

@@ -1,5 +1,7 @@
 // A stream's state: saved, restored, rebuilt by replay.
 
+#include <algorithm>
+#include <filesystem>
 #include <memory>
 #include <string>
 #include <vector>
@@ -9,6 +11,7 @@
 
 #include "model/detector.h"
 #include "model/random.h"
+#include "model/training/train.h"
 #include "tests/support/plant.h"
 #include "tests/support/plant_detector.h"
 
@@ -145,6 +148,42 @@ TEST(DetectorState, ReplayOfItsLengthRebuildsScoresAndAttributions) {
               Texts(expected))
         << "cut at " << cut;
   }
+}
+
+TEST(DetectorState, ReplayIsLongEnoughForFarForecastsOfDenseSampling) {
+  // Four instants a cadence, so that what is forecast 40 ahead arrives 160
+  // later, and less dense from shortly before the cut on, so that alarms look
+  // back into that stretch.
+  constexpr int kCut = 1000;
+  data::Series series = PlantSeries(8, 1400);
+  int64_t time_ns = 0;
+  for (int t = 0; t < 1400; ++t) {
+    time_ns += t < kCut - 60 ? kPlantCadenceNs / 4 : kPlantCadenceNs * 20 / 23;
+    series.time_ns[static_cast<size_t>(t)] = time_ns;
+  }
+  TrainingOptions options = PlantTraining();
+  options.steps = 2;
+  options.encoder.horizons = {1, 40};
+  const data::Series nominal = PlantSeries(1, 1000);
+  Checkpoint checkpoint = Train({&nominal, 1}, options, {}).value();
+  checkpoint.threshold.threshold = 0.1F;  // nearly all are alarms
+  const auto path = std::filesystem::path(testing::TempDir()) /
+                    "telltale-far-model.safetensors";
+  ASSERT_TRUE(checkpoint.Save(path).ok());
+  const auto detector = Detector::Load(path).value();
+  std::filesystem::remove(path);
+  const int replay = detector->replay_length();
+  ASSERT_LT(replay, kCut);
+
+  const auto whole = detector->NewStream();
+  Advance(*detector, *whole, series, 0, kCut);
+  const auto rebuilt = detector->NewStream(kCut - replay);
+  Advance(*detector, *rebuilt, series, kCut - replay, kCut);
+
+  const auto expected = Advance(*detector, *whole, series, kCut, 1400);
+  EXPECT_GT(CountAlarms(expected), 100);
+  EXPECT_EQ(Texts(Advance(*detector, *rebuilt, series, kCut, 1400)),
+            Texts(expected));
 }
 
 TEST(DetectorState, AShorterReplayShows) {

@@ -61,6 +61,67 @@ TEST(Detector, SaysThatAFileIsNotThere) {
               HasSubstr("/nowhere/at-all.safetensors"));
 }
 
+TEST(Detector, NamesTheFileThatItCannotRead) {
+  const auto path = std::filesystem::path(testing::TempDir()) /
+                    "telltale-unreadable-model.safetensors";
+  TensorFile file = PlantCheckpoint().ToFile();
+  file.metadata["format_version"] = "2";
+  ASSERT_TRUE(file.Write(path).ok());
+  const absl::Status other_version = Detector::Load(path).status();
+  std::filesystem::resize_file(path, 1000);
+  const absl::Status cut_short = Detector::Load(path).status();
+  std::filesystem::remove(path);
+
+  EXPECT_EQ(other_version.code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_EQ(cut_short.code(), absl::StatusCode::kDataLoss);
+  for (const absl::Status& status : {other_version, cut_short}) {
+    EXPECT_THAT(std::string(status.message()), HasSubstr(path.string()));
+  }
+}
+
+// A model that loses its mind where the tank's sample is missing.
+std::unique_ptr<const Detector> FragileDetector() {
+  TensorFile file = PlantCheckpoint().ToFile();
+  StoredTensor& weight = file.tensors["stem.linear.weight"];
+  const auto width = static_cast<size_t>(weight.shape[1]);
+  constexpr size_t kTankIndicator = 5;
+  constexpr size_t kInputs = 14;
+  for (size_t row = kTankIndicator; row < static_cast<size_t>(weight.shape[0]);
+       row += kInputs) {
+    for (size_t i = 0; i < width; ++i) weight.values[row * width + i] = 3e38F;
+  }
+  const auto path = std::filesystem::path(testing::TempDir()) /
+                    "telltale-fragile-model.safetensors";
+  EXPECT_TRUE(file.Write(path).ok());
+  auto detector = Detector::Load(path).value();
+  std::filesystem::remove(path);
+  return detector;
+}
+
+TEST(Detector, ReportsAForecastThatIsNotFiniteAndRecovers) {
+  const auto detector = FragileDetector();
+  const data::Series series = PlantSeries(63, 200);
+  const auto untouched = detector->NewStream();
+  const auto expected = Advance(*detector, *untouched, series, 0, 200, 20);
+  data::Series holed = series;
+  Overwrite(holed, kTank, 100, 101, std::nanf(""));
+  const auto ruined = detector->NewStream();
+  Advance(*detector, *ruined, holed, 0, 90);
+  const data::Window window = holed.Slice(90, 110).value();
+  const StreamWindow work = {ruined.get(), &window};
+
+  const auto results = detector->Advance({&work, 1});
+
+  ASSERT_FALSE(results.ok());
+  EXPECT_EQ(results.status().code(), absl::StatusCode::kInternal);
+  EXPECT_THAT(std::string(results.status().message()),
+              HasSubstr("of a stream is not finite"));
+  // Nothing of it is left for the next stream.
+  const auto fresh = detector->NewStream();
+  EXPECT_EQ(Texts(Advance(*detector, *fresh, series, 0, 200, 20)),
+            Texts(expected));
+}
+
 TEST(Detector, GivesEachInstantOneVerdictInOrderOfTime) {
   const data::Series series = EventfulSeries(0, kLength);
   ASSERT_EQ(EventfulScores().size(), series.time_ns.size());
