@@ -147,7 +147,7 @@ TEST(MatMulTest, CutsColumnsIntoHeads) {
   Context context;
   const Matrix query = RandomMatrix(6, 8, 1);
   const Matrix key = RandomMatrix(9, 8, 2);
-  Matrix scores(2 * 6, 9);
+  Matrix scores(12, 9);
   const MatrixView by_head = {.data = scores.data(),
                               .rows = 6,
                               .columns = 9,
