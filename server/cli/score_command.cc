@@ -3,10 +3,12 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdint>
+#include <filesystem>
 #include <iostream>
 #include <memory>
 #include <optional>
 #include <string>
+#include <system_error>
 #include <thread>
 #include <utility>
 
@@ -31,6 +33,7 @@ namespace {
 using std::chrono::steady_clock;
 
 constexpr int kFailure = 1;
+constexpr int kUsage = 2;
 
 struct ScoreFlags {
   std::string model;
@@ -123,6 +126,20 @@ absl::StatusOr<std::optional<LaggedVerdicts>> LaggedBy(
   return LaggedVerdicts(*std::move(scoring), flags.lag);
 }
 
+// Writing must not destroy what is read.
+absl::Status CheckOut(const ScoreFlags& flags) {
+  std::error_code error;
+  for (const std::string& input : {flags.model, flags.data}) {
+    if (flags.out.empty() ||
+        !std::filesystem::equivalent(input, flags.out, error)) {
+      continue;
+    }
+    return absl::InvalidArgumentError(absl::StrFormat(
+        "--out: %s is read as well; give another name", flags.out));
+  }
+  return absl::OkStatus();
+}
+
 void ShowProgress(const TelemetrySource& source, int64_t instants,
                   double seconds, ProgressBar& bar) {
   std::optional<double> fraction;
@@ -151,7 +168,7 @@ absl::Status Score(const ScoreFlags& flags) {
       flags.threads > 0
           ? flags.threads
           : std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
-  ProgressBar::Options shape = ProgressBar::OfStandardError();
+  const ProgressBar::Options shape = ProgressBar::OfStandardError();
   ProgressBar bar(std::cerr, shape);
   const auto start = steady_clock::now();
   int64_t taken = 0;
@@ -208,10 +225,12 @@ void AddScoreCommand(CLI::App& app, CommandResult& result) {
       ->option_text("N")
       ->check(CLI::Range(0, 256));
   command->callback([flags, &result] {
-    if (const absl::Status status = Score(*flags); !status.ok()) {
-      std::cerr << "telltale: " << status.message() << '\n';
-      result.exit_code = kFailure;
-    }
+    absl::Status status = CheckOut(*flags);
+    const int failure = status.ok() ? kFailure : kUsage;
+    if (status.ok()) status = Score(*flags);
+    if (status.ok()) return;
+    std::cerr << "telltale: " << status.message() << '\n';
+    result.exit_code = failure;
   });
 }
 

@@ -21,6 +21,7 @@
 #include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 
+#include "data/series.h"
 #include "model/training/train.h"
 #include "server/cli/commands.h"
 #include "server/cli/false_alarm_budget.h"
@@ -147,6 +148,14 @@ std::string MakeCard(const TrainFlags& flags) {
   return card.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
 }
 
+void AnnounceTraining(const std::vector<data::Series>& segments) {
+  int64_t instants = 0;
+  for (const data::Series& segment : segments) instants += segment.length();
+  std::cerr << absl::StrFormat("training on %s instants of %d channels\n",
+                               Grouped(instants),
+                               segments.front().channels.size());
+}
+
 absl::Status Train(const TrainFlags& flags, TrainConfig config) {
   auto segments = ReadSegments(flags.data);
   if (!segments.ok()) return segments.status();
@@ -155,6 +164,7 @@ absl::Status Train(const TrainFlags& flags, TrainConfig config) {
       config.false_alarms.Per10k(segments->front().CadenceNs());
 
   StopOnInterrupt();
+  AnnounceTraining(*segments);
   ProgressBar bar(std::cerr, ProgressBar::OfStandardError());
   Watcher watcher(bar);
   auto checkpoint =
@@ -190,7 +200,8 @@ void AddSettings(CLI::App& command, TrainFlags& flags) {
   command
       .add_option("--seed", flags.seed,
                   "The same seed and data give the same model [1]")
-      ->option_text("N");
+      ->option_text("N")
+      ->check(CLI::NonNegativeNumber);
   command
       .add_option("--threads", flags.threads,
                   "Threads; 0: one for each processor. The model does not "
