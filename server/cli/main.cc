@@ -3,6 +3,7 @@
 #include <exception>
 #include <iostream>
 #include <string>
+#include <vector>
 
 #include <CLI/CLI.hpp>
 
@@ -29,35 +30,27 @@ std::string CommandPath(const CLI::App& app) {
                         : app.get_name() + " " + chosen.front()->get_name();
 }
 
-void AddCommands([[maybe_unused]] CLI::App& app,
-                 [[maybe_unused]] CommandResult& result) {
-#ifdef TELLTALE_HAS_SIMULATE
+// A parser that misses a subcommand says so, even when a word stands where one
+// belongs; that word is the news.
+std::string Explain(const CLI::App& app, const CLI::ParseError& error) {
+  const std::vector<std::string> words = app.remaining();
+  if (app.get_subcommands().empty() && !words.empty() &&
+      !words.front().starts_with('-')) {
+    return "no subcommand is called '" + words.front() + "'";
+  }
+  return OnOneLine(error.what());
+}
+
+void AddCommands(CLI::App& app, CommandResult& result) {
   AddSimulateCommand(app, result);
-#endif
-#ifdef TELLTALE_HAS_TRAIN
   AddTrainCommand(app, result);
-#endif
-#ifdef TELLTALE_HAS_SCORE
   AddScoreCommand(app, result);
-#endif
-#ifdef TELLTALE_HAS_EVALUATE
   AddEvaluateCommand(app, result);
-#endif
-#ifdef TELLTALE_HAS_SERVE
   AddServeCommand(app, result);
-#endif
-#ifdef TELLTALE_HAS_STREAM
   AddStreamCommand(app, result);
-#endif
-#ifdef TELLTALE_HAS_HISTORY
   AddHistoryCommand(app, result);
-#endif
-#ifdef TELLTALE_HAS_HEALTH
   AddHealthCommand(app, result);
-#endif
-#ifdef TELLTALE_HAS_INSPECT
   AddInspectCommand(app, result);
-#endif
 }
 
 int Run(int argc, char** argv) {
@@ -80,7 +73,7 @@ int Run(int argc, char** argv) {
   } catch (const CLI::Success& asked_for) {  // --help, --help-all, --version
     return app.exit(asked_for);
   } catch (const CLI::ParseError& error) {
-    std::cerr << "telltale: " << OnOneLine(error.what()) << "; see `"
+    std::cerr << "telltale: " << Explain(app, error) << "; see `"
               << CommandPath(app) << " --help`\n";
     return kUsage;
   }
