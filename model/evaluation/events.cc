@@ -28,6 +28,23 @@ std::optional<int> FirstAlarm(std::span<const uint8_t> alarms,
   return std::nullopt;
 }
 
+// The instants of labels and excused intervals together.
+Mask MaskWith(std::span<const Interval> labels,
+              std::span<const Interval> excused, int length) {
+  Mask mask = MaskOf(labels, length);
+  for (const Interval& interval : excused) {
+    std::fill(mask.begin() + interval.first, mask.begin() + interval.last + 1,
+              uint8_t{1});
+  }
+  return mask;
+}
+
+bool TouchesAny(const AlarmEvent& event, std::span<const Interval> labels) {
+  return std::ranges::any_of(labels, [&](const Interval& label) {
+    return event.span.first <= label.last && label.first <= event.span.last;
+  });
+}
+
 // Whether the alarms of an event reach a label that none before it reached.
 bool FindsSomethingNew(const AlarmEvent& event,
                        std::span<const Interval> labels,
@@ -116,7 +133,7 @@ class FalseEventCounter {
 }  // namespace
 
 std::vector<AlarmEvent> AlarmEventsOf(std::span<const uint8_t> alarms,
-                                      std::span<const uint8_t> labelled,
+                                      std::span<const uint8_t> marked,
                                       int distance) {
   std::vector<AlarmEvent> events;
   const int length = static_cast<int>(alarms.size());
@@ -126,7 +143,7 @@ std::vector<AlarmEvent> AlarmEventsOf(std::span<const uint8_t> alarms,
       events.push_back({{t, t}, false});
     }
     events.back().span.last = t;
-    events.back().matches |= labelled[t] != 0;
+    events.back().matches |= marked[t] != 0;
   }
   return events;
 }
@@ -138,12 +155,15 @@ double FScore(double precision, double recall, double beta) {
 
 absl::StatusOr<EventReport> ReportEvents(std::span<const uint8_t> alarms,
                                          std::span<const Interval> labels,
-                                         int distance) {
+                                         int distance,
+                                         std::span<const Interval> excused) {
   const int length = static_cast<int>(alarms.size());
-  if (absl::Status status = CheckIntervals(labels, length); !status.ok()) {
-    return status;
+  for (const auto intervals : {labels, excused}) {
+    if (absl::Status status = CheckIntervals(intervals, length); !status.ok()) {
+      return status;
+    }
   }
-  const Mask labelled = MaskOf(labels, length);
+  const Mask labelled = MaskWith(labels, excused, length);
   EventReport report;
   report.labels = static_cast<int>(labels.size());
   for (const Interval& label : labels) {
@@ -154,7 +174,8 @@ absl::StatusOr<EventReport> ReportEvents(std::span<const uint8_t> alarms,
     ++report.alarm_events;
     if (!event.matches) {
       ++report.false_events;
-    } else if (!FindsSomethingNew(event, labels, report.first_alarm)) {
+    } else if (TouchesAny(event, labels) &&
+               !FindsSomethingNew(event, labels, report.first_alarm)) {
       ++report.redundant_events;
     }
   }
@@ -179,7 +200,8 @@ absl::StatusOr<EventReport> ReportEvents(std::span<const uint8_t> alarms,
 
 absl::StatusOr<float> ThresholdForBudget(std::span<const float> scores,
                                          std::span<const Interval> labels,
-                                         double budget, int distance) {
+                                         double budget, int distance,
+                                         std::span<const Interval> excused) {
   if (absl::Status status = CheckRankable(scores, labels); !status.ok()) {
     return status;
   }
@@ -189,7 +211,10 @@ absl::StatusOr<float> ThresholdForBudget(std::span<const float> scores,
         budget));
   }
   const int length = static_cast<int>(scores.size());
-  Mask labelled = MaskOf(labels, length);
+  if (absl::Status status = CheckIntervals(excused, length); !status.ok()) {
+    return status;
+  }
+  Mask labelled = MaskWith(labels, excused, length);
   const double allowed = budget * (length - CountOf(labelled)) / 1e4;
   const std::vector<int> order = OrderOf(scores);
   FalseEventCounter counter(std::move(labelled), distance);

@@ -14,7 +14,7 @@ namespace telltale::model {
 inline constexpr int kEventDistance = 20;
 
 // An alarm event: where it starts and ends, and whether any of its alarmed
-// instants is labelled. One that is not is false.
+// instants is marked.
 struct AlarmEvent {
   Interval span;
   bool matches = false;
@@ -22,7 +22,7 @@ struct AlarmEvent {
 
 // The alarm events, in order. REQUIRES: masks of one length.
 std::vector<AlarmEvent> AlarmEventsOf(std::span<const uint8_t> alarms,
-                                      std::span<const uint8_t> labelled,
+                                      std::span<const uint8_t> marked,
                                       int distance = kEventDistance);
 
 // (1 + b^2) P R / (b^2 P + R); 0 when both are.
@@ -57,20 +57,22 @@ struct EventReport {
   double median_delay = 0;
 };
 
-// Labels may overlap; each counts for itself. kInvalidArgument: a label that
-// does not lie within the series.
-absl::StatusOr<EventReport> ReportEvents(std::span<const uint8_t> alarms,
-                                         std::span<const Interval> labels,
-                                         int distance = kEventDistance);
+// Labels may overlap; each counts for itself. In `excused` intervals alarms are
+// neither hits nor false, and their instants do not count as unlabelled: such
+// as from a fault's cause to its effect, where something is wrong already.
+// kInvalidArgument: an interval that does not lie within the series.
+absl::StatusOr<EventReport> ReportEvents(
+    std::span<const uint8_t> alarms, std::span<const Interval> labels,
+    int distance = kEventDistance, std::span<const Interval> excused = {});
 
 // The lowest threshold, coming from the top, up to which no more than `budget`
 // false alarm events occur for each 10,000 unlabelled instants; alarms are the
 // scores above it. From the top, because at low levels alarms run together
 // into few events. Minus infinity when no threshold breaks the budget.
 // Errors as CheckRankable's, and kInvalidArgument for a negative budget.
-absl::StatusOr<float> ThresholdForBudget(std::span<const float> scores,
-                                         std::span<const Interval> labels,
-                                         double budget,
-                                         int distance = kEventDistance);
+absl::StatusOr<float> ThresholdForBudget(
+    std::span<const float> scores, std::span<const Interval> labels,
+    double budget, int distance = kEventDistance,
+    std::span<const Interval> excused = {});
 
 }  // namespace telltale::model

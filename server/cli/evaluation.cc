@@ -78,6 +78,20 @@ Interval CauseRows(const std::vector<int64_t>& time_ns,
   return {nearest, nearest};
 }
 
+// From each label's cause to its own start: an alarm there comes early, of a
+// fault that is under way, and is not false.
+std::vector<Interval> Excused(const ScoreFile& scores,
+                              std::span<const data::LabelledEvent> labels) {
+  std::vector<Interval> excused;
+  for (const data::LabelledEvent& label : labels) {
+    if (!label.cause) continue;
+    const Interval rows =
+        RowsWithin(scores.time_ns, label.cause->start_ns, label.start_ns);
+    if (rows.first <= rows.last) excused.push_back(rows);
+  }
+  return excused;
+}
+
 // The alarmed row of highest score, the first of equal ones.
 std::optional<int> StrongestAlarm(const ScoreFile& scores,
                                   const Interval& label) {
@@ -129,7 +143,9 @@ model::AttributionReport RandomAttribution(
 
 absl::StatusOr<Detection> Detect(std::string name,
                                  std::span<const float> scores,
-                                 std::span<const Interval> labels, int buffer) {
+                                 std::span<const Interval> labels,
+                                 std::span<const Interval> excused,
+                                 int buffer) {
   Detection detection;
   detection.name = std::move(name);
   const auto vus = model::ComputeVus(scores, labels, buffer);
@@ -139,10 +155,12 @@ absl::StatusOr<Detection> Detect(std::string name,
   if (!ranking.ok()) return ranking.status();
   detection.ranking = *ranking;
   for (const double budget : kBudgets) {
-    const auto threshold = model::ThresholdForBudget(scores, labels, budget);
+    const auto threshold = model::ThresholdForBudget(
+        scores, labels, budget, model::kEventDistance, excused);
     if (!threshold.ok()) return threshold.status();
     const auto report =
-        model::ReportEvents(model::AlarmsOf(scores, *threshold), labels);
+        model::ReportEvents(model::AlarmsOf(scores, *threshold), labels,
+                            model::kEventDistance, excused);
     if (!report.ok()) return report.status();
     detection.recall_at.push_back(report->recall);
   }
@@ -150,10 +168,12 @@ absl::StatusOr<Detection> Detect(std::string name,
 }
 
 absl::StatusOr<Alarms> Judge(std::string name, std::span<const uint8_t> alarms,
-                             std::span<const Interval> labels) {
+                             std::span<const Interval> labels,
+                             std::span<const Interval> excused) {
   Alarms judged;
   judged.name = std::move(name);
-  auto events = model::ReportEvents(alarms, labels);
+  auto events =
+      model::ReportEvents(alarms, labels, model::kEventDistance, excused);
   if (!events.ok()) return events.status();
   judged.events = *std::move(events);
   if (labels.empty()) return judged;
@@ -195,24 +215,26 @@ std::vector<KindReport> ReportKinds(
 
 absl::Status AddDetection(const ScoreFile& scores,
                           std::span<const Interval> rows,
+                          std::span<const Interval> excused,
                           std::span<const model::Baseline> controls,
                           Evaluation& evaluation) {
-  const auto judged = Judge("detector", scores.alarms, rows);
+  const auto judged = Judge("detector", scores.alarms, rows, excused);
   if (!judged.ok()) return judged.status();
   evaluation.alarms.push_back(*judged);
   if (rows.empty()) return absl::OkStatus();
-  const auto own = Detect("detector", scores.scores, rows, evaluation.buffer);
+  const auto own =
+      Detect("detector", scores.scores, rows, excused, evaluation.buffer);
   if (!own.ok()) return own.status();
   evaluation.detection.push_back(*own);
 
   const int64_t alarm_count = std::ranges::count(scores.alarms, uint8_t{1});
   for (const model::Baseline& control : controls) {
     const auto detection =
-        Detect(control.name, control.scores, rows, evaluation.buffer);
+        Detect(control.name, control.scores, rows, excused, evaluation.buffer);
     if (!detection.ok()) return detection.status();
     evaluation.detection.push_back(*detection);
-    const auto alarms =
-        Judge(control.name, TopAlarms(control.scores, alarm_count), rows);
+    const auto alarms = Judge(
+        control.name, TopAlarms(control.scores, alarm_count), rows, excused);
     if (!alarms.ok()) return alarms.status();
     evaluation.alarms.push_back(*alarms);
   }
@@ -238,7 +260,8 @@ absl::StatusOr<Evaluation> Evaluate(const ScoreFile& scores,
   std::vector<model::Baseline> controls = {
       model::RandomBaseline(scores.length(), kSeed)};
   controls.insert(controls.end(), baselines.begin(), baselines.end());
-  if (absl::Status status = AddDetection(scores, *rows, controls, evaluation);
+  if (absl::Status status = AddDetection(scores, *rows, Excused(scores, labels),
+                                         controls, evaluation);
       !status.ok()) {
     return status;
   }

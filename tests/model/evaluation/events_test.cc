@@ -73,6 +73,19 @@ TEST(Events, OneAlarmMayFindOverlappingLabels) {
   EXPECT_NEAR(report->median_delay, 10, 1e-12);
 }
 
+TEST(ReportEvents, ExcusesAlarmsBetweenCauseAndEffect) {
+  const std::vector<Interval> labels = {{60, 70}};
+  const std::vector<Interval> excused = {{20, 60}};
+
+  const auto report =
+      ReportEvents(AlarmsAt({5, 30, 65}, 100), labels, 20, excused);
+
+  EXPECT_EQ(report->false_events, 1);
+  EXPECT_EQ(report->found, 1);
+  EXPECT_EQ(report->redundant_events, 0);
+  EXPECT_DOUBLE_EQ(report->false_alarms_per_10k, 1e4 / (100 - 51));
+}
+
 TEST(Events, AlarmingAlwaysIsWorthNothing) {
   const std::vector<Interval> labels = {{10, 19}};
 
