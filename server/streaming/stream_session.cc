@@ -311,11 +311,6 @@ bool StreamSession::congested() const {
          slots_.size() >= kMaxWaitingReplies;
 }
 
-bool StreamSession::closed() const {
-  const std::lock_guard lock(mutex_);
-  return phase_ == Phase::kClosed;
-}
-
 bool StreamSession::IdleLocked() const {
   return (phase_ == Phase::kOpen || phase_ == Phase::kClosed) &&
          slots_.empty() && early_.empty();

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <deque>
 #include <functional>
@@ -102,7 +103,8 @@ class StreamSession : public std::enable_shared_from_this<StreamSession> {
   bool congested() const;
   // The opening failed, or the stream could not be rebuilt: it takes no more
   // windows.
-  bool closed() const;
+  // Takes no lock, so that the call may ask while it holds its own.
+  bool closed() const { return closed_.load(); }
 
  private:
   enum class Phase {
@@ -168,6 +170,8 @@ class StreamSession : public std::enable_shared_from_this<StreamSession> {
   const StreamKey key_;
   const uint64_t stream_number_;
   const int64_t replay_length_;
+
+  std::atomic<bool> closed_{false};  // phase_ is kClosed
 
   mutable std::mutex mutex_;                      // guards the members below
   std::shared_ptr<ReplySink> sink_;               // null once detached

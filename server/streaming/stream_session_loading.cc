@@ -150,6 +150,7 @@ void StreamSession::FinishLoadingLocked() {
 
 void StreamSession::CloseLocked(const absl::Status& reason) {
   phase_ = Phase::kClosed;
+  closed_.store(true);
   lease_.reset();  // nothing of this stream is on the way
   closed_because_ = absl::FailedPreconditionError(
       absl::StrFormat("stream '%s' is not open: %s; open it again", key_.stream,
