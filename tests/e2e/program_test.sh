@@ -1,0 +1,87 @@
+#!/usr/bin/env bash
+# The program itself: serves, streams, is killed and stopped, asked and refused.
+#   program_test.sh TELLTALE MODEL_FOLDER SCRATCH
+TELLTALE=$1 MODELS=$2 SCRATCH=$3
+rm -rf "$SCRATCH"
+. "$(dirname "$0")/service.sh"
+model=$MODELS/engine.safetensors
+store=$SCRATCH/scores.db
+
+start_server "$model" "$store"
+[[ $("$TELLTALE" health --server "$address") == SERVING ]] || fail "health"
+
+# Whatever the window: the very bytes of `telltale score`.
+for window in 1 7 16 250; do
+  "$TELLTALE" stream --server "$address" --stream "by $window" \
+    --data "$MODELS/flight.csv" --window "$window" \
+    --out "$SCRATCH/scores.csv" >"$SCRATCH/anomalies.txt"
+  cmp "$MODELS/scores.csv" "$SCRATCH/scores.csv" ||
+    fail "scores differ at a window of $window"
+done
+grep -q "points back to t-" "$SCRATCH/anomalies.txt" ||
+  fail "no anomaly in words"
+
+# The history holds the same.
+"$TELLTALE" history --server "$address" --stream "by 7" --out "$SCRATCH/h.csv"
+cmp "$MODELS/scores.csv" "$SCRATCH/h.csv" || fail "the history differs"
+
+# Killed in the middle of a stream and started again on the same port: the
+# client goes on, and nothing is lost or changed.
+"$TELLTALE" stream --server "$address" --stream killed --patience 60 \
+  --data "$MODELS/flight.csv" --rate 1000 --out "$SCRATCH/killed.csv" \
+  >/dev/null &
+client=$!
+sleep 1
+kill -KILL "$server_pid"
+wait "$server_pid" || true
+start_server "$model" "$store" --listen "$address"
+wait "$client" || fail "the client did not survive the kill"
+cmp "$MODELS/scores.csv" "$SCRATCH/killed.csv" || fail "a kill changed scores"
+"$TELLTALE" history --server "$address" --stream killed --out "$SCRATCH/h.csv"
+cmp "$MODELS/scores.csv" "$SCRATCH/h.csv" || fail "a kill lost scores"
+
+# Stopped in the middle of a stream.
+"$TELLTALE" stream --server "$address" --stream stopped --patience 60 \
+  --data "$MODELS/flight.csv" --rate 1000 --out "$SCRATCH/stopped.csv" \
+  >/dev/null &
+client=$!
+sleep 1
+stop_server
+"$TELLTALE" health --server "$address" --timeout 1 2>"$SCRATCH/health.txt" &&
+  fail "health of a stopped server"
+grep -q "^telltale: cannot reach $address" "$SCRATCH/health.txt" ||
+  fail "health says: $(<"$SCRATCH/health.txt")"
+start_server "$model" "$store" --listen "$address"
+wait "$client" || fail "the client did not survive the stop"
+cmp "$MODELS/scores.csv" "$SCRATCH/stopped.csv" || fail "a stop changed scores"
+
+# Refusals: one line that names what is wrong, exit 1 or 2.
+sed '1s/pump_speed\[[^]]*\]/pump_speed[furlong]/' "$MODELS/flight.csv" \
+  >"$SCRATCH/furlong.csv"
+if "$TELLTALE" stream --server "$address" --stream units \
+  --data "$SCRATCH/furlong.csv" 2>"$SCRATCH/refused.txt"; then
+  fail "another unit was taken"
+fi
+grep -q "'furlong'" "$SCRATCH/refused.txt" ||
+  fail "the refusal says: $(<"$SCRATCH/refused.txt")"
+[[ $(wc -l <"$SCRATCH/refused.txt") == 1 ]] || fail "more than one line"
+
+for flags in "--listen 0.0.0.0:0" "--threads many" "--config $MODELS/labels.csv"
+do
+  code=0
+  # shellcheck disable=SC2086 # two words each
+  "$TELLTALE" serve --model "$model" --store "$SCRATCH/other.db" $flags \
+    2>"$SCRATCH/usage.txt" || code=$?
+  (( code == 2 )) || fail "serve $flags ended with $code"
+  [[ $(wc -l <"$SCRATCH/usage.txt") == 1 ]] || fail "serve $flags: lines"
+done
+code=0
+"$TELLTALE" serve --model "$model" --store "$store" --listen 127.0.0.1:0 \
+  2>"$SCRATCH/second.txt" || code=$?
+(( code == 1 )) || fail "a second server on the store ended with $code"
+grep -q "another server" "$SCRATCH/second.txt" || fail "second server"
+
+stop_server
+grep -vqE '^\{"time":"[^"]*","level":"[a-z]+","event":".*\}$' \
+  "$SCRATCH/server.log" && fail "a log line is not JSON"
+echo "ok"
