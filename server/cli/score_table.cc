@@ -86,8 +86,12 @@ void AppendJsonLine(const std::vector<Cell>& cells, std::string& line) {
 
 std::string Quantity(float value, const std::string& unit) {
   if (std::isnan(value)) return "nothing";
-  return unit.empty() ? absl::StrFormat("%.4g", value)
-                      : absl::StrFormat("%.4g %s", value, unit);
+  // Four digits, and all of those before the point while people can read them.
+  const float magnitude = std::abs(value);
+  std::string text = magnitude >= 1e3F && magnitude < 1e7F
+                         ? absl::StrFormat("%.0f", value)
+                         : absl::StrFormat("%.4g", value);
+  return unit.empty() ? text : text + " " + unit;
 }
 
 }  // namespace

@@ -15,6 +15,8 @@
 #include <CLI/CLI.hpp>
 
 #include "data/series_reader.h"
+#include "data/time_stamp.h"
+#include "server/cli/anomaly_digest.h"
 #include "server/cli/commands.h"
 #include "server/cli/score_messages.h"
 #include "server/cli/score_table.h"
@@ -44,13 +46,16 @@ struct StreamFlags {
   double patience_seconds = 10;
   bool playback = false;
   bool json = false;
+  bool each = false;
 };
 
 // Where the scores go: a table, and the anomalies in words unless the table
-// takes standard output.
+// takes standard output; each anomaly once it is over, or each of its instants.
 struct Printer {
   std::optional<ScoreTable> table;
+  AnomalyDigest digest;
   bool sentences = false;
+  bool each = false;
   data::TimeForm form = data::TimeForm::kSeconds;
   int64_t instants = 0;
   int64_t anomalies = 0;
@@ -61,10 +66,31 @@ struct Printer {
       ++instants;
       if (row.anomaly) ++anomalies;
       if (table) table->Append(row);
-      if (sentences && row.anomaly) {
+      const auto over = digest.Take(row);
+      if (!sentences) continue;
+      if (each && row.anomaly) {
         std::cout << DescribeAnomaly(row, form) << std::endl;
       }
+      if (!each && over) Tell(*over);
     }
+  }
+
+  void Finish() {
+    const auto over = digest.Finish();
+    if (sentences && !each && over) Tell(*over);
+  }
+
+  void Tell(const AnomalyDigest::Anomaly& anomaly) const {
+    const auto time = [this](int64_t time_ns) {
+      return data::FormatTimeStamp(time_ns, form);
+    };
+    std::cout << DescribeAnomaly(anomaly.strongest, form);
+    if (anomaly.instants > 1) {
+      std::cout << absl::StrFormat(
+          "  (strongest of %d from %s to %s)", anomaly.instants,
+          time(anomaly.first_time_ns), time(anomaly.last_time_ns));
+    }
+    std::cout << std::endl;
   }
 };
 
@@ -106,6 +132,7 @@ absl::StatusOr<Printer> MakePrinter(const StreamFlags& flags,
   Printer printer;
   printer.form = form;
   printer.sentences = !flags.json || !flags.out.empty();
+  printer.each = flags.each;
   if (flags.json || !flags.out.empty()) {
     absl::StatusOr<ScoreTable> table = ScoreTable::Create(
         flags.out,
@@ -152,6 +179,7 @@ absl::Status Stream(const StreamFlags& flags) {
            static_cast<int64_t>(flags.patience_seconds * 1000))},
       [&printer](const v1::WindowScored& scored) { printer->Print(scored); });
   absl::Status status = StreamSeries(flags, *series, client);
+  printer->Finish();
   // What has been answered stays in the table whatever happened since.
   if (printer->table) {
     const absl::Status closed = printer->table->Close();
@@ -159,9 +187,10 @@ absl::Status Stream(const StreamFlags& flags) {
   }
   if (!status.ok()) return status;
   std::cerr << absl::StrFormat(
-      "%d instants of stream '%s' scored by model '%s', %d anomalous\n",
+      "%d instants of stream '%s' scored by model '%s': %d anomalies, %d "
+      "instants above the threshold\n",
       printer->instants, flags.stream, client.opened().model(),
-      printer->anomalies);
+      printer->digest.count(), printer->anomalies);
   return absl::OkStatus();
 }
 
@@ -195,6 +224,9 @@ void AddStreamCommand(CLI::App& app, CommandResult& result) {
   command->add_flag("--json", flags->json,
                     "JSON lines, one an instant, instead of sentences (with "
                     "--out: in the file)");
+  command->add_flag("--each", flags->each,
+                    "A sentence for each anomalous instant as it comes, "
+                    "instead of one for each anomaly once it is over");
   command
       ->add_option("--model", flags->model,
                    "Model to score with [the server's only one]")
