@@ -24,7 +24,8 @@ constexpr float kTailFloor = 0.01F;
 
 ScoreSmoother::ScoreSmoother(int lag) : lag_(lag) {
   for (int d = 0; d <= kBack * lag; ++d) {
-    weights_.push_back(lag == 0 ? 1 : std::exp(-2.0F * d / lag));
+    const double distance = 2.0 * d / std::max(1, lag);
+    weights_.push_back(static_cast<float>(std::exp(-distance)));
   }
   recent_.assign(weights_.size() + lag, 0);
 }
@@ -43,7 +44,7 @@ float ScoreSmoother::Smoothed(int64_t center) const {
   if (lag_ == 0 || std::isnan(at(center))) return at(center);
   double sum = 0;
   double total = 0;
-  const int64_t first = std::max<int64_t>(0, center - kBack * lag_);
+  const int64_t first = std::max<int64_t>(0, center - int64_t{kBack} * lag_);
   for (int64_t i = first; i <= center + lag_; ++i) {
     const float score = at(i);
     if (std::isnan(score)) continue;

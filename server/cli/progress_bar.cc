@@ -11,7 +11,7 @@
 namespace telltale::server {
 namespace {
 
-constexpr int kBarWidth = 24;
+constexpr int kBarWidth = 14;
 constexpr int kPlainLines = 20;
 
 }  // namespace

@@ -106,26 +106,34 @@ absl::Status CheckOut(const TrainFlags& flags) {
   return absl::OkStatus();
 }
 
-std::string Remaining(double seconds) {
+// "1:05" for 65 seconds.
+std::string MinutesAndSeconds(double seconds) {
   const auto whole = static_cast<int64_t>(std::max(0.0, seconds));
-  if (whole < 60) return absl::StrFormat("%d s", whole);
-  return absl::StrFormat("%d min %02d s", whole / 60, whole % 60);
+  return absl::StrFormat("%d:%02d", whole / 60, whole % 60);
+}
+
+// Fits beside the bar on a terminal of 80 columns.
+std::string Describe(const model::TrainingProgress& p) {
+  std::string text = absl::StrFormat("loss %.3g", p.loss);
+  if (!std::isnan(p.held_out_loss)) {
+    text += absl::StrFormat(" (held out %.3g)", p.held_out_loss);
+  }
+  return text + absl::StrFormat(", %.0fk instants/s, %s left",
+                                p.instants_per_second / 1000,
+                                MinutesAndSeconds(p.seconds_left));
 }
 
 // Draws the progress; tells training to go on until it is asked to stop.
 class Watcher {
  public:
-  explicit Watcher(ProgressBar& bar) : bar_(bar) {}
+  Watcher(ProgressBar& bar, bool terminal) : bar_(bar), terminal_(terminal) {}
 
   bool Watch(const model::TrainingProgress& p) {
-    std::string note =
-        absl::StrFormat("step %d of %d, loss %.4g", p.step, p.steps, p.loss);
-    if (!std::isnan(p.held_out_loss)) {
-      note += absl::StrFormat(" (held out %.4g)", p.held_out_loss);
-    }
-    note += absl::StrFormat(", %.0f instants/s, %s left", p.instants_per_second,
-                            Remaining(p.seconds_left));
-    bar_.Update(static_cast<double>(p.step) / p.steps, note);
+    const std::string note = Describe(p);
+    bar_.Update(static_cast<double>(p.step) / p.steps,
+                terminal_ ? note
+                          : absl::StrFormat("step %d of %d, %s", p.step,
+                                            p.steps, note));
     if (!g_stop_asked) return true;
     bar_.Finish();
     std::cerr << "stopping; the best so far is kept (again: ends at once)\n";
@@ -134,6 +142,7 @@ class Watcher {
 
  private:
   ProgressBar& bar_;
+  const bool terminal_;
 };
 
 // What the model says of its making; names only, since paths say nothing on
@@ -165,8 +174,9 @@ absl::Status Train(const TrainFlags& flags, TrainConfig config) {
 
   StopOnInterrupt();
   AnnounceTraining(*segments);
-  ProgressBar bar(std::cerr, ProgressBar::OfStandardError());
-  Watcher watcher(bar);
+  const ProgressBar::Options shape = ProgressBar::OfStandardError();
+  ProgressBar bar(std::cerr, shape);
+  Watcher watcher(bar, shape.terminal);
   auto checkpoint =
       model::Train(*segments, config.options,
                    [&watcher](const model::TrainingProgress& progress) {

@@ -244,6 +244,7 @@ absl::StatusOr<std::vector<data::Symbol>> CollectVocabulary(
     }
   }
   std::vector<data::Symbol> vocabulary;
+  vocabulary.reserve(codes.size());
   for (const float code : codes) {
     vocabulary.push_back({code, absl::StrFormat("%g", code)});
   }

@@ -50,8 +50,8 @@ TEST(ProgressBar, RedrawsOneLineOnATerminal) {
   bar.Finish();
 
   EXPECT_EQ(out.str(),
-            "\r[############............]  50 %  half\x1b[K"
-            "\r[########################] 100 %  done\x1b[K\n");
+            "\r[#######.......]  50 %  half\x1b[K"
+            "\r[##############] 100 %  done\x1b[K\n");
 }
 
 TEST(ProgressBar, NeverWrapsAndNeverOverflows) {
