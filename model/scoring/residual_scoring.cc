@@ -25,8 +25,9 @@ const std::array<float, ResidualScoring::kAverageTaps>& AverageWeights() {
   return kWeights;
 }
 
-// A shock is explained by others' residuals no larger than this many
-// deviations, so that one broken channel does not rewrite the others.
+// A residual counts for no more than this many deviations where it bears on
+// others, be it other channels or later instants' averages: one absurd sample
+// is an anomaly of its own instant.
 constexpr float kMaxShock = 20;
 
 // Deviations beyond this are as good as infinite; clamped to stay finite.
@@ -70,7 +71,9 @@ void ResidualTracker::Explain(std::span<const float> residuals,
   const auto slot = static_cast<size_t>(count_ % ResidualScoring::kAverageTaps);
   float* newest = &history_[slot * width];
   for (size_t i = 0; i < width; ++i) {
-    newest[i] = std::isnan(explained[i]) ? 0 : explained[i];
+    newest[i] = std::isnan(explained[i])
+                    ? 0
+                    : std::clamp(explained[i], -kMaxShock, kMaxShock);
   }
   ++count_;
   std::ranges::fill(averages, 0.0F);

@@ -165,6 +165,23 @@ TEST(ResidualTracker, AveragesWithWeightsThatFadeByATenth) {
   EXPECT_NEAR(result.averages[2], 1, 1e-5F);
 }
 
+TEST(ResidualTracker, AnAbsurdSampleWeighsOnNoLaterAverageBeyondTheClamp) {
+  const ResidualScoring scoring = SmallScoring();
+  ResidualTracker tracker(scoring);
+  Explained result;
+  const std::vector<float> absurd(6, 1e9F);
+  const std::vector<float> quiet(6, 0.0F);
+
+  tracker.Explain(absurd, result.explained, result.averages);
+  tracker.Explain(quiet, result.explained, result.averages);
+
+  // At most 20 deviations, by the weight of the second newest: below a tenth.
+  for (const float average : result.averages) {
+    EXPECT_GT(std::abs(average), 1);
+    EXPECT_LT(std::abs(average), 2);
+  }
+}
+
 TEST(ResidualTracker, RemembersExactlyAsManyInstantsAsItHasTaps) {
   const ResidualScoring scoring = SmallScoring();
   Random random(31);
