@@ -23,7 +23,7 @@ using ::testing::HasSubstr;
 
 // A folder of this test's own, removed at its end.
 class SafetensorsTest : public ::testing::Test {
- protected:
+ public:
   SafetensorsTest() {
     std::string name =
         (std::filesystem::temp_directory_path() / "safetensors_test.XXXXXX")
@@ -32,6 +32,7 @@ class SafetensorsTest : public ::testing::Test {
   }
   ~SafetensorsTest() override { std::filesystem::remove_all(folder_); }
 
+ protected:
   std::filesystem::path folder_;
 };
 

@@ -94,7 +94,9 @@ class PlainAffiliation {
   void AddZone(double begin, double end, const Interval& label,
                Affiliation& result, int& zones) const {
     std::vector<double> moments;
-    for (int k = 0; k < (end - begin) * kSteps; ++k) {
+    const int count = static_cast<int>((end - begin) * kSteps);
+    moments.reserve(static_cast<size_t>(count));
+    for (int k = 0; k < count; ++k) {
       moments.push_back(begin + (k + 0.5) / kSteps);
     }
     std::vector<double> alarmed;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <numeric>
 #include <string>
 #include <vector>
 
@@ -21,6 +22,7 @@ constexpr float kMissing = std::numeric_limits<float>::quiet_NaN();
 data::Series SeriesOf(int channels, const std::vector<float>& samples) {
   data::Series series;
   std::vector<data::Channel> set;
+  set.reserve(static_cast<size_t>(channels));
   for (int c = 0; c < channels; ++c) {
     set.push_back({.name = std::string(1, static_cast<char>('a' + c)),
                    .unit = "",
@@ -32,6 +34,12 @@ data::Series SeriesOf(int channels, const std::vector<float>& samples) {
   const int length = static_cast<int>(samples.size()) / channels;
   for (int t = 0; t < length; ++t) series.time_ns.push_back(t * kSecond);
   return series;
+}
+
+float& At(data::Series& series, int instant, int channel) {
+  const auto width = static_cast<size_t>(series.channels.size());
+  return series.samples[width * static_cast<size_t>(instant) +
+                        static_cast<size_t>(channel)];
 }
 
 // Two channels that move together, with a little noise of their own.
@@ -76,7 +84,7 @@ TEST(PrincipalComponents, FindsTheDirectionThatRowsShare) {
 
 TEST(PrincipalComponents, WithAllComponentsNothingIsLeft) {
   Random random(3);
-  std::vector<double> rows(60 * 6);
+  std::vector<double> rows(360);  // 60 of 6
   for (double& x : rows) x = random.Normal();
 
   const PrincipalComponents components(rows, 6, 1.0);
@@ -92,8 +100,8 @@ TEST(Baselines, RandomScoresAreTheSameForTheSameSeed) {
 }
 
 TEST(Baselines, RobustZMeasuresDeviationsFromTheMedian) {
-  std::vector<float> nominal;
-  for (int t = 0; t < 101; ++t) nominal.push_back(static_cast<float>(t));
+  std::vector<float> nominal(101);
+  std::iota(nominal.begin(), nominal.end(), 0.0F);
   std::vector<float> samples = {50, 50 + 1.4826F * 25 * 4, kMissing, 50};
 
   const auto baselines =
@@ -110,8 +118,8 @@ TEST(Baselines, RobustZMeasuresDeviationsFromTheMedian) {
 TEST(Baselines, PcaSeesALostCorrelationThatNoChannelShows) {
   const data::Series nominal = Pair(2000, 1);
   data::Series series = Pair(400, 2);
-  series.samples[2 * 300] = 5 + 1.5F;
-  series.samples[2 * 300 + 1] = 3.0F;  // -3 would fit
+  At(series, 300, 0) = 5 + 1.5F;
+  At(series, 300, 1) = 3.0F;  // -3 would fit
 
   const auto baselines = TrivialBaselines(nominal, series);
 
@@ -125,9 +133,9 @@ TEST(Baselines, TrailingMeansRiseWithUnrestAndWithDistance) {
   const data::Series nominal = Pair(2000, 1);
   data::Series series = Pair(600, 2);
   for (int t = 200; t < 260; ++t) {
-    series.samples[2 * t] += t % 2 == 0 ? 4.0F : -4.0F;
+    At(series, t, 0) += t % 2 == 0 ? 4.0F : -4.0F;
   }
-  for (int t = 400; t < 460; ++t) series.samples[2 * t + 1] += 30.0F;
+  for (int t = 400; t < 460; ++t) At(series, t, 1) += 30.0F;
 
   const auto baselines = TrivialBaselines(nominal, series);
 
@@ -139,7 +147,7 @@ TEST(Baselines, AreCausal) {
   const data::Series nominal = Pair(500, 1);
   const data::Series series = Pair(300, 2);
   data::Series changed = series;
-  for (int t = 200; t < 300; ++t) changed.samples[2 * t] = 1000;
+  for (int t = 200; t < 300; ++t) At(changed, t, 0) = 1000;
 
   const auto before = TrivialBaselines(nominal, series);
   const auto after = TrivialBaselines(nominal, changed);

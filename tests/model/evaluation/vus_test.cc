@@ -201,7 +201,9 @@ std::vector<Vus> Reference(const std::string& module_path,
 }
 
 TEST(Vus, EqualsTheReferenceMetric) {
-  const char* module_path = std::getenv("TELLTALE_REFERENCE_METRIC");
+  const char* module_path =
+      std::getenv(  // NOLINT(concurrency-mt-unsafe): one thread
+          "TELLTALE_REFERENCE_METRIC");
   if (module_path == nullptr) {
     GTEST_SKIP() << "TELLTALE_REFERENCE_METRIC does not name the reference "
                     "implementation of VUS (a Python file)";
