@@ -49,12 +49,14 @@ if [[ $engine != running ]]; then
 fi
 
 build_image() {
-  local revision
+  local revision stage
   say "building the image"
   revision=$(git -C "$root" rev-parse HEAD 2>/dev/null || echo unknown)
-  # The tag keeps the toolchain's layer for the next build.
-  logged docker build -f "$root/docker/Dockerfile" --target toolchain \
-    -t "$tag-toolchain" "$root"
+  # The tags keep the layers of the earlier stages for the next build.
+  for stage in toolchain builder; do
+    logged docker build -f "$root/docker/Dockerfile" --target "$stage" \
+      -t "$tag-$stage" "$root"
+  done
   logged docker build -f "$root/docker/Dockerfile" -t "$tag" \
     --build-arg REVISION="$revision" "$root"
 }
