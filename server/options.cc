@@ -158,7 +158,7 @@ absl::Status ApplyKey(const std::string& path, std::string_view key,
                               std::string(key)));
   }
   const absl::StatusOr<Values> values = NodeValues(node, *setting);
-  const absl::Status status =
+  absl::Status status =
       values.ok() ? setting->set(options, *values) : values.status();
   if (status.ok()) return status;
   return At(path, node.source(),

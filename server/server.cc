@@ -104,6 +104,7 @@ absl::Status Server::WarmUp() {
   for (const auto& [name, entry] : models_.entries()) {
     for (const int length : {1, 16}) {
       std::vector<int64_t> time_ns;
+      time_ns.reserve(length);
       for (int t = 0; t < length; ++t) {
         time_ns.push_back(t * entry.detector->description().cadence_ns);
       }

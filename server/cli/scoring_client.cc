@@ -274,7 +274,7 @@ absl::Status ScoringClient::HandleRejected(const v1::WindowRejected& rejected) {
                                  violation.description());
     }
   }
-  const absl::Status reason = AbslStatus(
+  absl::Status reason = AbslStatus(
       rejected.code(), absl::StrFormat("%s: %s", options_.server, message));
   if (rejected.sequence() == 0) return reason;  // the opening
   --awaited_;

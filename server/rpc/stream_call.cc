@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <utility>
+#include <variant>
 
 #include "absl/strings/str_format.h"
 
@@ -192,33 +193,33 @@ void StreamCall::Send(StreamReply reply) {
 
 void StreamCall::WriteNextLocked() {
   if (writing_ || finished_ || gone_) return;
+  if (blocks_.empty() && !replies_.empty()) BlocksFromLocked(replies_.front());
   if (!blocks_.empty()) {
     response_ = std::move(blocks_.front());
     blocks_.pop_front();
   } else if (!replies_.empty()) {
-    StreamReply& reply = replies_.front();
-    // Rows go ahead of the scores that they belong to.
-    if (auto* scored = std::get_if<WindowScored>(&reply.content);
-        scored != nullptr && !scored->score.attention.empty()) {
-      for (const model::AttentionRows& rows : scored->score.attention) {
-        ForEachBlock(rows, [&](v1::AttentionRows block) {
-          Response& response = blocks_.emplace_back();
-          response.set_stream(reply.stream);
-          response.mutable_attention()->set_sequence(scored->sequence);
-          *response.mutable_attention()->mutable_rows() = std::move(block);
-        });
-      }
-      scored->score.attention.clear();
-      return WriteNextLocked();
-    }
     response_.Clear();
-    ToProto(reply, response_);
+    ToProto(replies_.front(), response_);
     replies_.pop_front();
   } else {
     return;
   }
   writing_ = true;
   StartWrite(&response_);
+}
+
+void StreamCall::BlocksFromLocked(StreamReply& reply) {
+  auto* scored = std::get_if<WindowScored>(&reply.content);
+  if (scored == nullptr) return;
+  for (const model::AttentionRows& rows : scored->score.attention) {
+    ForEachBlock(rows, [&](v1::AttentionRows block) {
+      Response& response = blocks_.emplace_back();
+      response.set_stream(reply.stream);
+      response.mutable_attention()->set_sequence(scored->sequence);
+      *response.mutable_attention()->mutable_rows() = std::move(block);
+    });
+  }
+  scored->score.attention.clear();
 }
 
 void StreamCall::OnWriteDone(bool ok) {

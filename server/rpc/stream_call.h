@@ -82,6 +82,8 @@ class StreamCall final
   void FinishWhenDone();
   // Makes the next message of the replies the one to write; needs the lock.
   void WriteNextLocked();
+  // Takes the attention rows out of a reply: they go ahead of it.
+  void BlocksFromLocked(StreamReply& reply);
   std::vector<Session> Sessions() const;
   void DetachSessions();
 

@@ -344,31 +344,12 @@ void StreamSession::SendLocked(StreamReply reply) {
 }
 
 void StreamSession::FlushLocked(Later& later) {
-  while (announced_ && !slots_.empty()) {
-    Slot& front = slots_.front();
-    if (front.finished) {
-      SendLocked(std::move(front.reply));
-      slots_.pop_front();
-      continue;
-    }
-    if (front.kind == Slot::Kind::kStored && !front.started) {
-      front.started = true;
-      later.push_back([self = shared_from_this(), ticket = front.ticket,
-                       sequence = front.sequence] {
-        self->context_.store.FindWindow(
-            self->key_, self->options_.epoch, sequence,
-            [self, ticket](const absl::StatusOr<WindowRecord>& record) {
-              self->OnFound(ticket, record);
-            });
-      });
-    }
-    break;
+  while (announced_ && !slots_.empty() && slots_.front().finished) {
+    SendLocked(std::move(slots_.front().reply));
+    slots_.pop_front();
   }
-  const bool on_the_way =
-      std::any_of(slots_.begin(), slots_.end(), [](const Slot& slot) {
-        return slot.kind == Slot::Kind::kScore && !slot.finished;
-      });
-  if (phase_ == Phase::kFailed && !on_the_way) {
+  if (announced_ && !slots_.empty()) LookUpLocked(slots_.front(), later);
+  if (phase_ == Phase::kFailed && !ScoringLocked()) {
     // Nobody needs the stream any more: nothing is begun for it.
     if (sink_ == nullptr) {
       phase_ = Phase::kClosed;
@@ -384,6 +365,25 @@ void StreamSession::FlushLocked(Later& later) {
     }
   }
   if (sink_ != nullptr) later.push_back([sink = sink_] { sink->OnProgress(); });
+}
+
+void StreamSession::LookUpLocked(Slot& slot, Later& later) {
+  if (slot.kind != Slot::Kind::kStored || slot.started) return;
+  slot.started = true;
+  later.push_back([self = shared_from_this(), ticket = slot.ticket,
+                   sequence = slot.sequence] {
+    self->context_.store.FindWindow(
+        self->key_, self->options_.epoch, sequence,
+        [self, ticket](const absl::StatusOr<WindowRecord>& record) {
+          self->OnFound(ticket, record);
+        });
+  });
+}
+
+bool StreamSession::ScoringLocked() const {
+  return std::any_of(slots_.begin(), slots_.end(), [](const Slot& slot) {
+    return slot.kind == Slot::Kind::kScore && !slot.finished;
+  });
 }
 
 void StreamSession::RunAll(const Later& later) {

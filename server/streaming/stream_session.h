@@ -157,7 +157,12 @@ class StreamSession : public std::enable_shared_from_this<StreamSession> {
   void OnFound(uint64_t ticket, const absl::StatusOr<WindowRecord>& record);
   void FailLocked(Slot& slot, const absl::Status& reason);
 
+  // Sends what is finished at the front, and sees to what comes next.
   void FlushLocked(Later& later);
+  // Asks the archive for a window that has been answered before.
+  void LookUpLocked(Slot& slot, Later& later);
+  // A window is being scored or stored.
+  bool ScoringLocked() const;
   void SendLocked(StreamReply reply);
   bool IdleLocked() const;
   int InFlightLocked() const;
