@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <span>
 #include <utility>
 
@@ -123,6 +124,17 @@ Baseline TrailingBaseline(std::string name, const std::vector<Trace>& nominal,
   return baseline;
 }
 
+// Files do not tell all kinds, and a recording may take a channel that happens
+// to be binary in it for a command: kinds need not agree.
+bool HaveSameNames(const data::ChannelSet& a, const data::ChannelSet& b) {
+  return std::ranges::equal(a.channels(), b.channels(), std::equal_to<>(),
+                            &data::Channel::name, &data::Channel::name);
+}
+
+bool IsContinuous(const data::Series& series, int channel) {
+  return series.channels[channel].kind == data::ChannelKind::kContinuous;
+}
+
 Baseline RobustZ(const std::vector<Trace>& traces) {
   Baseline baseline{"robust z", std::vector<float>(traces[0].size())};
   for (const Trace& trace : traces) {
@@ -182,7 +194,7 @@ Baseline RandomBaseline(int length, uint64_t seed) {
 
 absl::StatusOr<std::vector<Baseline>> TrivialBaselines(
     const data::Series& nominal, const data::Series& series) {
-  if (nominal.channels != series.channels) {
+  if (!HaveSameNames(nominal.channels, series.channels)) {
     return absl::InvalidArgumentError(
         "the nominal telemetry and the telemetry to score have different "
         "channels");
@@ -195,7 +207,7 @@ absl::StatusOr<std::vector<Baseline>> TrivialBaselines(
   std::vector<Trace> nominal_traces;
   std::vector<Trace> traces;
   for (int c = 0; c < series.channels.size(); ++c) {
-    if (series.channels[c].kind != data::ChannelKind::kContinuous) continue;
+    if (!IsContinuous(nominal, c) && !IsContinuous(series, c)) continue;
     const Scaling scaling = FitScaling(nominal, c);
     nominal_traces.push_back(TraceOf(nominal, c, scaling));
     traces.push_back(TraceOf(series, c, scaling));

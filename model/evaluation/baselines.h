@@ -19,7 +19,8 @@ struct Baseline {
 // Uniform random scores; the same for the same seed, on every machine.
 Baseline RandomBaseline(int length, uint64_t seed);
 
-// Causal baselines on the continuous channels of `series`, fitted on `nominal`:
+// Causal baselines on the channels that are continuous in `series` or in
+// `nominal`, on which they are fitted:
 //   robust z            largest |x - median| over channels, in deviations
 //                       (1.4826 MAD, and at least a tenth of the standard one)
 //   mean 50 of |dx|     largest trailing mean of 50 steps, over its nominal
@@ -29,8 +30,8 @@ Baseline RandomBaseline(int length, uint64_t seed);
 //                       (fewer instants where there are more than 32 channels,
 //                       left out where there are more than 256)
 // Missing samples repeat the last valid one, and the median before any.
-// kInvalidArgument: channels that differ, no continuous one, or fewer than 100
-// nominal instants.
+// kInvalidArgument: channels of other names, no continuous one, or fewer than
+// 100 nominal instants.
 absl::StatusOr<std::vector<Baseline>> TrivialBaselines(
     const data::Series& nominal, const data::Series& series);
 

@@ -164,6 +164,20 @@ TEST(Baselines, RefuseWhatTheyCannotBeFittedOn) {
   EXPECT_FALSE(TrivialBaselines(Pair(200, 1), SeriesOf(1, {1, 2, 3})).ok());
 }
 
+TEST(Baselines, TakeAChannelForContinuousWhenEitherFileDoes) {
+  const data::Series nominal = Pair(200, 1);
+  data::Series series = Pair(50, 2);
+  std::vector<data::Channel> channels = series.channels.channels();
+  channels[1].kind = data::ChannelKind::kCommand;
+  series.channels = data::ChannelSet::Create(channels).value();
+
+  const auto found = TrivialBaselines(nominal, series);
+  const auto expected = TrivialBaselines(nominal, Pair(50, 2));
+
+  ASSERT_TRUE(found.ok()) << found.status();
+  EXPECT_EQ(Named(*found, "PCA").scores, Named(*expected, "PCA").scores);
+}
+
 TEST(Baselines, BearConstantAndMissingChannels) {
   std::vector<float> nominal;
   for (int t = 0; t < 200; ++t) nominal.insert(nominal.end(), {3.0F, kMissing});
