@@ -22,6 +22,16 @@ void Reorder(const std::vector<int>& columns, data::Series& series) {
   series.samples = std::move(samples);
 }
 
+// A channel that one recording does not show to be a command is none.
+void MergeKinds(const std::vector<int>& columns, const data::ChannelSet& other,
+                std::vector<data::Channel>& channels) {
+  for (size_t c = 0; c < channels.size(); ++c) {
+    if (other[columns[c]].kind != data::ChannelKind::kCommand) {
+      channels[c].kind = data::ChannelKind::kContinuous;
+    }
+  }
+}
+
 }  // namespace
 
 absl::StatusOr<std::vector<data::Series>> ReadSegments(
@@ -38,16 +48,7 @@ absl::StatusOr<std::vector<data::Series>> ReadSegments(
           spec, series->channels, segments.front().channels, specs.front());
       if (!columns.ok()) return columns.status();
       Reorder(*columns, *series);
-      for (size_t c = 0; c < channels.size(); ++c) {
-        if (series->channels[(*columns)[c]].kind !=
-            data::ChannelKind::kCommand) {
-          channels[c].kind =
-              segments.front().channels[static_cast<int>(c)].kind ==
-                      data::ChannelKind::kCommand
-                  ? data::ChannelKind::kContinuous
-                  : channels[c].kind;
-        }
-      }
+      MergeKinds(*columns, series->channels, channels);
     }
     segments.push_back(*std::move(series));
   }

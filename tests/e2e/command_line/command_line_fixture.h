@@ -15,13 +15,14 @@ namespace telltale::testing {
 
 // A folder of its own for what a test's commands read and write.
 class CommandLineFixture : public ::testing::Test {
- protected:
+ public:
   CommandLineFixture() {
     std::string pattern = ::testing::TempDir() + "/telltale-XXXXXX";
     folder_ = mkdtemp(pattern.data());
   }
   ~CommandLineFixture() override { std::filesystem::remove_all(folder_); }
 
+ protected:
   std::string Path(const std::string& name) const {
     return folder_ + "/" + name;
   }
@@ -84,7 +85,7 @@ reach = 48
 
   // A small model of the simulated engine.
   std::string TrainSmall() {
-    const std::string model = Path("small.safetensors");
+    std::string model = Path("small.safetensors");
     Succeed({"train", "--data", Simulate("nominal.csv", 1, 1'200), "--config",
              SmallConfig(), "--out", model});
     return model;

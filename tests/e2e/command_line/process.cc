@@ -38,6 +38,7 @@ Process::Process(const std::string& folder,
   std::vector<std::string> words = {TELLTALE_BINARY};
   words.insert(words.end(), arguments.begin(), arguments.end());
   std::vector<char*> argv;
+  argv.reserve(words.size() + 1);
   for (std::string& word : words) argv.push_back(word.data());
   argv.push_back(nullptr);
 

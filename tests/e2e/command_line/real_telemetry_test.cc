@@ -20,6 +20,7 @@ using ::testing::HasSubstr;
 using RealTelemetryTest = CommandLineFixture;
 
 TEST_F(RealTelemetryTest, OfAChannelIsLearntAndScoredInThreeMinutes) {
+  // NOLINTNEXTLINE(concurrency-mt-unsafe): there is one thread
   const char* shared = std::getenv("TELLTALE_SHARED_DATA");
   if (shared == nullptr) {
     GTEST_SKIP() << "TELLTALE_SHARED_DATA does not name the folder that holds "

@@ -47,6 +47,7 @@ std::vector<model::InstantScore> All(
 
 std::vector<model::InstantScore> Quiet(int count) {
   std::vector<model::InstantScore> scores;
+  scores.reserve(count);
   for (int t = 0; t < count; ++t) scores.push_back(Scored(t, 0.4F));
   return scores;
 }

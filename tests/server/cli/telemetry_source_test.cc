@@ -1,5 +1,7 @@
 #include "server/cli/telemetry_source.h"
 
+#include <filesystem>
+#include <fstream>
 #include <string>
 
 #include <gmock/gmock.h>
@@ -106,6 +108,33 @@ TEST(Segments, TakeTheOrderOfTheFirst) {
   ASSERT_TRUE(segments.ok()) << segments.status();
   EXPECT_EQ((*segments)[0].channels, (*segments)[1].channels);
   EXPECT_THAT((*segments)[1].samples, ElementsAre(10, 20, 30, 40));
+}
+
+// A .npy file of one axis, int8.
+std::string NpyBytes(const std::string& values) {
+  std::string header = "{'descr': '|i1', 'fortran_order': False, 'shape': (" +
+                       std::to_string(values.size()) + ",), }";
+  header.resize(117, ' ');
+  header += '\n';
+  return std::string("\x93NUMPY\x01\x00\x76\x00", 10) + header + values;
+}
+
+TEST(Segments, HoldAChannelForACommandOnlyWhereAllDo) {
+  const TemporaryFile bits("x.npy", NpyBytes(std::string("\0\1\1", 3)));
+  const std::string folder = ::testing::TempDir() + "/telltale-segments";
+  std::filesystem::create_directories(folder);
+  const std::string other = folder + "/x.npy";
+  std::ofstream(other, std::ios::binary) << NpyBytes(std::string("\0\5\1", 3));
+
+  const auto same = ReadSegments({bits.path(), bits.path()});
+  const auto mixed = ReadSegments({bits.path(), other});
+  std::filesystem::remove_all(folder);
+
+  ASSERT_TRUE(same.ok()) << same.status();
+  ASSERT_TRUE(mixed.ok()) << mixed.status();
+  EXPECT_EQ((*same)[0].channels[0].kind, data::ChannelKind::kCommand);
+  EXPECT_EQ((*mixed)[0].channels[0].kind, data::ChannelKind::kContinuous);
+  EXPECT_EQ((*mixed)[1].channels[0].kind, data::ChannelKind::kContinuous);
 }
 
 TEST(Segments, RefuseOtherChannelsNamingBothFiles) {
