@@ -25,13 +25,13 @@ void Encoder::Forward(Context& context, const ConstMatrixView& x,
                       EncoderActivations& activations) const {
   EncoderActivations& a = activations;
   const int64_t n = x.rows;
-  const int past = config_.stem_taps - 1;
+  const int64_t past = config_.stem_taps - 1;
   a.positions.assign(positions.begin(), positions.end());
   ComputeAngles(config_, a.positions, a.angles);
   a.padded.Resize(past + n, config_.input_width);
   std::fill_n(a.padded.data(), past * config_.input_width, 0.0F);
   Copy(x, a.padded.view().Rows(past, n));
-  a.taps.Resize(n, config_.stem_taps * config_.input_width);
+  a.taps.Resize(n, config_.tap_columns());
   GatherTaps(a.padded.view(), config_.stem_taps, a.taps.view());
   a.stem.Resize(n, config_.width);
   StemForward(context, parameters_.stem(), a.taps.view(), a.stem_activations,
@@ -46,8 +46,9 @@ void Encoder::Forward(Context& context, const ConstMatrixView& x,
     if (i == 0) Copy(a.stem.view(), layer.input.view());
     Matrix& output = i + 1 < a.layers.size() ? a.layers[i + 1].input : a.last;
     output.Resize(n, config_.width);
-    attention_[i].Forward(context, layer.input.view(), a.stem.view(), a.angles,
-                          a.positions, layer.attention, layer.middle.view());
+    attention_[i].Forward(
+        context, {layer.input.view(), a.stem.view(), a.angles, a.positions},
+        layer.attention, layer.middle.view());
     FeedForwardForward(context, parameters_.layers()[i].feed_forward,
                        layer.middle.view(), layer.feed_forward, output.view());
   }
@@ -79,24 +80,24 @@ void Encoder::Backward(Context& context, EncoderActivations& activations,
     FeedForwardBackward(context, parameters_.layers()[i].feed_forward,
                         layer.middle.view(), layer.feed_forward, a.dx.view(),
                         layer_gradients.feed_forward, a.dmiddle.view());
-    attention_[i].Backward(context, layer.input.view(), a.stem.view(), a.angles,
-                           a.positions, layer.attention, a.dmiddle.view(),
-                           layer_gradients.attention, a.dx.view(),
-                           a.dstem.view());
+    attention_[i].Backward(
+        context, {layer.input.view(), a.stem.view(), a.angles, a.positions},
+        layer.attention, a.dmiddle.view(), layer_gradients.attention,
+        a.dx.view(), a.dstem.view());
   }
   Add(a.dx.view(), a.dstem.view());  // the first layer's input is the stem
   StemBackward(context, parameters_.stem(), a.taps.view(), a.stem_activations,
                a.dstem.view(), gradients.stem(), a.dtaps.view());
 
   // Instant t is the last tap of row t, the one before of row t + 1, ...
-  const int width = config_.input_width;
-  const int taps = config_.stem_taps;
+  const int64_t width = config_.input_width;
+  const int64_t taps = config_.stem_taps;
   for (int64_t t = 0; t < n; ++t) {
     float* row = dx.Row(t);
     std::fill_n(row, width, 0.0F);
-    for (int later = 0; later < taps && t + later < n; ++later) {
+    for (int64_t later = 0; later < taps && t + later < n; ++later) {
       const float* from = a.dtaps.Row(t + later) + (taps - 1 - later) * width;
-      for (int i = 0; i < width; ++i) row[i] += from[i];
+      for (int64_t i = 0; i < width; ++i) row[i] += from[i];
     }
   }
 }
@@ -124,7 +125,7 @@ void Encoder::GatherRows(std::span<StreamRows> streams) {
   for (const StreamRows& stream : streams) rows += stream.x.rows;
   const int64_t padded_rows = (rows + kTileRows - 1) / kTileRows * kTileRows;
   const int past = config_.stem_taps - 1;
-  taps_.Resize(padded_rows, config_.stem_taps * config_.input_width);
+  taps_.Resize(padded_rows, config_.tap_columns());
   for (Matrix* matrix : {&stem_, &h_, &middle_}) {
     matrix->Resize(padded_rows, config_.width);
   }
@@ -165,8 +166,13 @@ void Encoder::AdvanceLayer(Context& context, size_t n,
                            std::span<StreamRows> streams) {
   const MultiHeadAttention& attention = attention_[n];
   for (int64_t tile = 0; tile < tile_count(); ++tile) {
-    attention.Project(context, Tile(h_, tile), Tile(stem_, tile),
-                      angles_[static_cast<size_t>(tile)], attention_scratch_);
+    // Positions bear on the angles here, and on the scores when attending.
+    attention.Project(context,
+                      {Tile(h_, tile),
+                       Tile(stem_, tile),
+                       angles_[static_cast<size_t>(tile)],
+                       {}},
+                      attention_scratch_);
     Copy(attention_scratch_.query.view(), Tile(query_, tile));
     Copy(attention_scratch_.key.view(), Tile(key_, tile));
     Copy(attention_scratch_.value.view(), Tile(value_, tile));
@@ -197,7 +203,7 @@ AttentionRow ExtractRow(const EncoderConfig& config, const LayerConfig& layer,
   const int64_t keys = query_index - row.first_key_index + 1;
   row.weights.Resize(config.heads, keys);
   row.nothing.resize(static_cast<size_t>(config.heads));
-  for (int head = 0; head < config.heads; ++head) {
+  for (int64_t head = 0; head < config.heads; ++head) {
     const float* from = weights.Row(head * kTileRows + q);
     for (int64_t k = 0; k < keys; ++k) {
       row.weights.Row(head)[k] = from[cache.Slot(row.first_key_index + k)];
@@ -254,70 +260,76 @@ void Encoder::Commit(std::span<StreamRows> streams) {
 int64_t Encoder::Explain(Context& context, KvCache& cache, int64_t query_index,
                          int column, std::vector<float>& readout) {
   const size_t n = attention_.size() - 1;
-  const LayerConfig& config = config_.layers[n];
-  const LayerParameters& parameters = parameters_.layers()[n];
   KvLayer& layer = cache.layers()[n];
+  AttendAgain(context, cache, query_index);
+  DifferentiateForecast(context, cache.LastInput(query_index), column);
 
-  // Forward again, from the remembered input of the last layer. Only the
-  // first row of the tile counts.
+  const int64_t begin =
+      std::max(cache.Begin(layer), query_index - config_.layers[n].reach + 1);
+  readout.assign(static_cast<size_t>(query_index - begin + 1), 0.0F);
+  const int64_t width = config_.value_width;
+  for (int64_t key = begin; key <= query_index; ++key) {
+    const int64_t slot = layer.Slot(key);
+    for (int64_t head = 0; head < config_.heads; ++head) {
+      const float* gradient = tile_attended_.data() + head * width;
+      const float* value = layer.values.Row(slot) + head * width;
+      float along = 0;
+      for (int64_t i = 0; i < width; ++i) along += gradient[i] * value[i];
+      readout[static_cast<size_t>(key - begin)] +=
+          std::abs(weights_.Row(head * kTileRows)[slot] * along);
+    }
+  }
+  return begin;
+}
+
+void Encoder::AttendAgain(Context& context, KvCache& cache,
+                          int64_t query_index) {
+  KvLayer& layer = cache.layers().back();
   std::ranges::fill(tile_queries_.floats(), 0.0F);
   std::copy_n(cache.LastQuery(query_index), tile_queries_.columns(),
               tile_queries_.data());
   const QueryPlace place = {
       query_index,
       layer.positions[static_cast<size_t>(layer.Slot(query_index))]};
-  const int64_t first = cache.Begin(layer);
-  attention_[n].Attend(context, tile_queries_.view(), {&place, 1},
-                       layer.Runs(first, cache.end_index()), layer, weights_,
-                       tile_attended_.view());
+  attention_.back().Attend(context, tile_queries_.view(), {&place, 1},
+                           layer.Runs(cache.Begin(layer), cache.end_index()),
+                           layer, weights_, tile_attended_.view());
+}
+
+void Encoder::DifferentiateForecast(Context& context, const float* input_row,
+                                    int column) {
+  const size_t n = attention_.size() - 1;
+  const LayerParameters& parameters = parameters_.layers()[n];
+  const LayerParameters& sink = gradient_sink_.layers()[n];
   Matrix& input = tile_a_;
   Matrix& middle = tile_b_;
   Matrix& last = tile_c_;
-  for (Matrix* matrix : {&input, &middle, &last}) {
+  for (Matrix* matrix : {&input, &middle, &last, &tile_d_}) {
     matrix->Resize(kTileRows, config_.width);
     std::ranges::fill(matrix->floats(), 0.0F);
   }
-  std::copy_n(cache.LastInput(query_index), config_.width, input.data());
+  std::copy_n(input_row, config_.width, input.data());
   attention_[n].Project(context, input.view(), tile_attended_.view(),
                         middle.view());
   FeedForwardForward(context, parameters.feed_forward, middle.view(),
                      feed_forward_scratch_, last.view());
   NormForward(context, parameters_.norm(), last.view(), norm_scratch_);
 
-  // Backward from the one forecast to the attended values.
   Matrix& dnormed = input;
+  Matrix& dlast = tile_d_;
   std::ranges::fill(dnormed.floats(), 0.0F);
   const LinearParameters& head = parameters_.forecast();
-  for (int i = 0; i < config_.width; ++i) {
+  for (int64_t i = 0; i < config_.width; ++i) {
     dnormed.data()[i] = head.weight[i * head.outputs + column];
   }
-  Matrix dlast(kTileRows, config_.width);
-  Matrix dmiddle(kTileRows, config_.width);
-  const LayerParameters& sink = gradient_sink_.layers()[n];
   NormBackward(context, parameters_.norm(), last.view(), norm_scratch_,
                dnormed.view(), gradient_sink_.norm(), dlast.view());
+  Matrix& dmiddle = dnormed;
   FeedForwardBackward(context, parameters.feed_forward, middle.view(),
                       feed_forward_scratch_, dlast.view(), sink.feed_forward,
                       dmiddle.view());
   LinearBackward(context, parameters.attention.output, dmiddle.view(),
                  tile_attended_.view());
-
-  const int64_t begin = std::max(first, query_index - config.reach + 1);
-  readout.assign(static_cast<size_t>(query_index - begin + 1), 0.0F);
-  for (int64_t key = begin; key <= query_index; ++key) {
-    const int64_t slot = layer.Slot(key);
-    for (int h = 0; h < config_.heads; ++h) {
-      const float* gradient = tile_attended_.data() + h * config_.value_width;
-      const float* value = layer.values.Row(slot) + h * config_.value_width;
-      float along = 0;
-      for (int i = 0; i < config_.value_width; ++i) {
-        along += gradient[i] * value[i];
-      }
-      readout[static_cast<size_t>(key - begin)] +=
-          std::abs(weights_.Row(h * kTileRows)[slot] * along);
-    }
-  }
-  return begin;
 }
 
 }  // namespace telltale::model

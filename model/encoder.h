@@ -101,6 +101,14 @@ class Encoder {
                     int64_t row);
   void Commit(std::span<StreamRows> streams);
 
+  // The steps of Explain; of their tiles only the first row counts.
+  // The weights of a remembered query and what it attended to, once more.
+  void AttendAgain(Context& context, KvCache& cache, int64_t query_index);
+  // From what was attended to on to the forecast in `column`, and back: leaves
+  // its gradient in tile_attended_.
+  void DifferentiateForecast(Context& context, const float* input_row,
+                             int column);
+
   int64_t tile_count() const { return taps_.rows() / kTileRows; }
   static MatrixView Tile(Matrix& matrix, int64_t tile) {
     return matrix.view().Rows(tile * kTileRows, kTileRows);
@@ -116,7 +124,8 @@ class Encoder {
   Matrix padded_, taps_, stem_, h_, middle_;
   Matrix query_, key_, value_, attended_, forecast_;
   // Of one tile or one stream.
-  Matrix tile_queries_, tile_attended_, weights_, tile_a_, tile_b_, tile_c_;
+  Matrix tile_queries_, tile_attended_, weights_, tile_a_, tile_b_, tile_c_,
+      tile_d_;
   StemActivations stem_scratch_;
   AttentionActivations attention_scratch_;
   FeedForwardActivations feed_forward_scratch_;

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -51,6 +52,8 @@ struct EncoderConfig {
   std::vector<int> horizons = {1, 8, 16};  // instants ahead, rising
   int targets = 0;                         // T: channels forecast
 
+  // Columns of what lies under the stem.
+  int64_t tap_columns() const { return int64_t{stem_taps} * input_width; }
   int query_columns() const { return heads * query_width; }
   int value_columns() const { return heads * value_width; }
   int forecast_width() const {

@@ -20,8 +20,8 @@ struct BasicMatrixView {
   int64_t batch_stride = 0;
 
   // A view to write through is also one to read through.
-  operator BasicMatrixView<const Float>()
-      const  // NOLINT(google-explicit-constructor): as with pointers
+  // NOLINTNEXTLINE(google-explicit-constructor): as pointers convert
+  operator BasicMatrixView<const Float>() const
       requires(!std::is_const_v<Float>) {
     return {data,          rows,  columns,     row_stride,
             column_stride, batch, batch_stride};
@@ -46,7 +46,7 @@ struct BasicMatrixView {
     return view;
   }
   // The columns cut into `heads` blocks of equal width, one matrix a head.
-  BasicMatrixView Heads(int heads) const {
+  BasicMatrixView Heads(int64_t heads) const {
     BasicMatrixView view = *this;
     view.columns = columns / heads;
     view.batch = heads;

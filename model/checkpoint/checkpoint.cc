@@ -145,9 +145,9 @@ absl::StatusOr<ThresholdRecord> ThresholdFromJson(const std::string& text) {
 }
 
 // The values of a float tensor of this shape, all finite.
-absl::StatusOr<std::span<const float>> Values(const TensorFile& file,
-                                              const std::string& name,
-                                              std::vector<int64_t> shape) {
+absl::StatusOr<std::span<const float>> Values(
+    const TensorFile& file, const std::string& name,
+    const std::vector<int64_t>& shape) {
   const auto found = file.tensors.find(name);
   if (found == file.tensors.end()) {
     return Damaged(absl::StrFormat("tensor %s is missing", name));

@@ -17,7 +17,7 @@ constexpr int64_t kBlockQueries = 64;
 
 // The weights of a block as one [queries, keys] matrix a head, without the
 // null column.
-MatrixView KeyWeights(Matrix& weights, int heads, int64_t queries,
+MatrixView KeyWeights(Matrix& weights, int64_t heads, int64_t queries,
                       int64_t keys) {
   return {.data = weights.data(),
           .rows = queries,
@@ -27,8 +27,8 @@ MatrixView KeyWeights(Matrix& weights, int heads, int64_t queries,
           .batch_stride = queries * weights.columns()};
 }
 
-ConstMatrixView KeyWeights(const Matrix& weights, int heads, int64_t queries,
-                           int64_t keys) {
+ConstMatrixView KeyWeights(const Matrix& weights, int64_t heads,
+                           int64_t queries, int64_t keys) {
   return KeyWeights(const_cast<Matrix&>(weights), heads, queries, keys);
 }
 
@@ -46,14 +46,13 @@ float MultiHeadAttention::scale() const {
   return 1 / std::sqrt(static_cast<float>(config_.query_width));
 }
 
-void MultiHeadAttention::Project(Context& context, const ConstMatrixView& x,
-                                 const ConstMatrixView& stem,
-                                 const RotaryAngles& angles,
+void MultiHeadAttention::Project(Context& context, const AttentionInput& input,
                                  AttentionActivations& activations) const {
+  const ConstMatrixView& x = input.x;
   NormForward(context, parameters_.norm, x, activations.norm);
   const ConstMatrixView normed = activations.norm.output.view();
   const ConstMatrixView source =
-      layer_.key_source == KeySource::kStem ? stem : normed;
+      layer_.key_source == KeySource::kStem ? input.stem : normed;
   activations.query.Resize(x.rows, config_.query_columns());
   activations.key.Resize(x.rows, config_.query_columns());
   activations.value.Resize(x.rows, config_.value_columns());
@@ -61,8 +60,8 @@ void MultiHeadAttention::Project(Context& context, const ConstMatrixView& x,
   LinearForward(context, parameters_.key, source, activations.key.view());
   LinearForward(context, parameters_.value, source, activations.value.view());
   if (!config_.rotary) return;
-  Rotate(config_, angles, 1, activations.query.view());
-  Rotate(config_, angles, 1, activations.key.view());
+  Rotate(config_, input.angles, 1, activations.query.view());
+  Rotate(config_, input.angles, 1, activations.key.view());
 }
 
 void MultiHeadAttention::Project(Context& context, const ConstMatrixView& x,
@@ -72,13 +71,11 @@ void MultiHeadAttention::Project(Context& context, const ConstMatrixView& x,
   LinearForward(context, parameters_.output, attended, y, /*accumulate=*/true);
 }
 
-void MultiHeadAttention::Forward(Context& context, const ConstMatrixView& x,
-                                 const ConstMatrixView& stem,
-                                 const RotaryAngles& angles,
-                                 std::span<const double> positions,
+void MultiHeadAttention::Forward(Context& context, const AttentionInput& input,
                                  AttentionActivations& activations,
                                  const MatrixView& y) const {
-  Project(context, x, stem, angles, activations);
+  const ConstMatrixView& x = input.x;
+  Project(context, input, activations);
   activations.attended.Resize(x.rows, config_.value_columns());
   activations.blocks.resize(
       static_cast<size_t>((x.rows + kBlockQueries - 1) / kBlockQueries));
@@ -90,7 +87,7 @@ void MultiHeadAttention::Forward(Context& context, const ConstMatrixView& x,
         config_.causal ? std::max<int64_t>(0, begin - layer_.reach + 1) : 0;
     block.key_end = config_.causal ? block.query_end : x.rows;
     begin = block.query_end;
-    ForwardBlock(context, positions, block, activations);
+    ForwardBlock(context, input.positions, block, activations);
   }
   Project(context, x, activations.attended.view(), y);
 }
@@ -127,12 +124,13 @@ void MultiHeadAttention::ForwardBlock(Context& context,
              .Heads(heads));
 }
 
-void MultiHeadAttention::Backward(
-    Context& context, const ConstMatrixView& x, const ConstMatrixView& stem,
-    const RotaryAngles& angles, std::span<const double> positions,
-    AttentionActivations& activations, const ConstMatrixView& dy,
-    const AttentionParameters& gradients, const MatrixView& dx,
-    const MatrixView& dstem) const {
+void MultiHeadAttention::Backward(Context& context, const AttentionInput& input,
+                                  AttentionActivations& activations,
+                                  const ConstMatrixView& dy,
+                                  const AttentionParameters& gradients,
+                                  const MatrixView& dx,
+                                  const MatrixView& dstem) const {
+  const ConstMatrixView& x = input.x;
   AttentionActivations& a = activations;
   a.dattended.Resize(x.rows, config_.value_columns());
   a.dquery.Resize(x.rows, config_.query_columns());
@@ -146,16 +144,16 @@ void MultiHeadAttention::Backward(
   std::ranges::fill(a.dkey.floats(), 0.0F);
   std::ranges::fill(a.dvalue.floats(), 0.0F);
   for (const AttentionActivations::Block& block : a.blocks) {
-    BackwardBlock(context, positions, block, a, gradients);
+    BackwardBlock(context, input.positions, block, a, gradients);
   }
   if (config_.rotary) {
-    Rotate(config_, angles, -1, a.dquery.view());
-    Rotate(config_, angles, -1, a.dkey.view());
+    Rotate(config_, input.angles, -1, a.dquery.view());
+    Rotate(config_, input.angles, -1, a.dkey.view());
   }
 
   const bool from_stem = layer_.key_source == KeySource::kStem;
   const ConstMatrixView normed = a.norm.output.view();
-  const ConstMatrixView source = from_stem ? stem : normed;
+  const ConstMatrixView source = from_stem ? input.stem : normed;
   LinearGradients(context, normed, a.dquery.view(), gradients.query);
   LinearGradients(context, source, a.dkey.view(), gradients.key);
   LinearGradients(context, source, a.dvalue.view(), gradients.value);
@@ -219,7 +217,7 @@ void MultiHeadAttention::Attend(Context& context,
                                 std::span<const KeyRun> runs,
                                 const KvLayer& cache, Matrix& weights,
                                 const MatrixView& attended) const {
-  const int heads = config_.heads;
+  const int64_t heads = config_.heads;
   const int64_t slots = cache.slot_count();
   const int64_t columns = ScoreMask::Columns(slots);
   // Rows beyond the queries hold whatever was there: finite, and unused.

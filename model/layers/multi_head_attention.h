@@ -32,6 +32,14 @@ struct AttentionActivations {
   Matrix dquery, dkey, dvalue, dattended, dweights, dnormed;  // scratch
 };
 
+// What a layer attends over, N instants.
+struct AttentionInput {
+  ConstMatrixView x;     // [N, D]
+  ConstMatrixView stem;  // [N, D], for layers that take their keys from it
+  const RotaryAngles& angles;
+  std::span<const double> positions;  // [N]
+};
+
 // Causal multi-head self-attention (Vaswani et al. 2017, section 3.2.2), with
 // its pre-norm and residual: scores q·k / sqrt(query_width), a softmax across
 // keys for each query, the weighted sum of values, heads concatenated and
@@ -44,27 +52,21 @@ class MultiHeadAttention {
   MultiHeadAttention(const EncoderConfig& config, const LayerConfig& layer,
                      const AttentionParameters& parameters);
 
-  // Training: y = x + attention over all of x[N, D]; y and x are distinct.
-  // `stem` is [N, D], `positions` [N].
-  void Forward(Context& context, const ConstMatrixView& x,
-               const ConstMatrixView& stem, const RotaryAngles& angles,
-               std::span<const double> positions,
+  // Training: y = x + attention over all of x; y[N, D] and x are distinct.
+  void Forward(Context& context, const AttentionInput& input,
                AttentionActivations& activations, const MatrixView& y) const;
 
-  // Given dy, writes dx, adds to dstem and to the gradients. The arguments are
-  // those of Forward; dx and dy are distinct.
-  void Backward(Context& context, const ConstMatrixView& x,
-                const ConstMatrixView& stem, const RotaryAngles& angles,
-                std::span<const double> positions,
+  // Given dy, writes dx, adds to dstem and to the gradients. The input is that
+  // of Forward; dx and dy are distinct.
+  void Backward(Context& context, const AttentionInput& input,
                 AttentionActivations& activations, const ConstMatrixView& dy,
                 const AttentionParameters& gradients, const MatrixView& dx,
                 const MatrixView& dstem) const;
 
   // The steps of Forward, one by one, for serving.
 
-  // Queries, keys and values of x[N, D], into activations.
-  void Project(Context& context, const ConstMatrixView& x,
-               const ConstMatrixView& stem, const RotaryAngles& angles,
+  // Queries, keys and values of the input, into activations.
+  void Project(Context& context, const AttentionInput& input,
                AttentionActivations& activations) const;
 
   // Attention of up to kTileRows queries of one stream over its cache.

@@ -22,7 +22,7 @@ void NormBackward(Context& context, const NormParameters& norm,
   activations.dshift.resize(static_cast<size_t>(x.columns));
   LayerNormBackward(context, x, norm.scale,
                     {activations.mean.data(), activations.variance.data()}, dy,
-                    dx, activations.dscale.data(), activations.dshift.data());
+                    dx, {activations.dscale.data(), activations.dshift.data()});
   for (int64_t i = 0; i < x.columns; ++i) {
     gradients.scale[i] += activations.dscale[static_cast<size_t>(i)];
     gradients.shift[i] += activations.dshift[static_cast<size_t>(i)];

@@ -30,7 +30,7 @@ void Rotate(const EncoderConfig& config, const RotaryAngles& angles,
   for (int64_t t = 0; t < x.rows; ++t) {
     const float* cosine = angles.cosine.Row(t);
     const float* sine = angles.sine.Row(t);
-    for (int head = 0; head < config.heads; ++head) {
+    for (int64_t head = 0; head < config.heads; ++head) {
       float* low = x.Row(t) + head * config.query_width;
       float* high = low + half;
       for (int i = 0; i < half; ++i) {

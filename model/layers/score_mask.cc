@@ -65,32 +65,38 @@ void ScoreMask::Fill(const QueryPlace& query, std::span<const KeyRun> runs,
       row[key_columns] = parameters_.null_logit[head];
     }
   }
-  const int64_t entries = layer_.reach;
+  const bool biased = parameters_.distance_bias != nullptr;
   for (const KeyRun& run : runs) {
-    const bool biased = parameters_.distance_bias != nullptr;
     const bool regular = biased && Measure(query, run);
     for (int head = 0; head < config_.heads; ++head) {
-      const Range range = Visible(query, run, Nearest(head));
       float* columns = rows + head * head_stride + run.column;
-      if (!biased) {
+      if (biased) {
+        FillBias(query, run, head, regular, columns);
+      } else {
+        const Range range = Visible(query, run, Nearest(head));
         std::fill(columns + range.begin, columns + range.end, 0.0F);
-        continue;
-      }
-      const float* table = parameters_.distance_bias + head * entries;
-      if (regular) {
-        const float* from_query = table + (query.index - run.first_index);
-        for (int64_t j = range.begin; j < range.end; ++j) {
-          columns[j] = *(from_query - j);
-        }
-        continue;
-      }
-      for (int64_t j = range.begin; j < range.end; ++j) {
-        const auto [below, fraction] =
-            Locate(distances_[static_cast<size_t>(j)], entries);
-        const float above = table[std::min(below + 1, entries - 1)];
-        columns[j] = table[below] * (1 - fraction) + above * fraction;
       }
     }
+  }
+}
+
+void ScoreMask::FillBias(const QueryPlace& query, const KeyRun& run, int head,
+                         bool regular, float* columns) const {
+  const Range range = Visible(query, run, Nearest(head));
+  const int64_t entries = layer_.reach;
+  const float* table = parameters_.distance_bias + head * entries;
+  if (regular) {
+    const float* from_query = table + (query.index - run.first_index);
+    for (int64_t j = range.begin; j < range.end; ++j) {
+      columns[j] = *(from_query - j);
+    }
+    return;
+  }
+  for (int64_t j = range.begin; j < range.end; ++j) {
+    const auto [below, fraction] =
+        Locate(distances_[static_cast<size_t>(j)], entries);
+    const float above = table[std::min(below + 1, entries - 1)];
+    columns[j] = table[below] * (1 - fraction) + above * fraction;
   }
 }
 
@@ -108,23 +114,30 @@ void ScoreMask::AddGradients(const QueryPlace& query,
   for (const KeyRun& run : runs) {
     const bool regular = Measure(query, run);
     for (int head = 0; head < config_.heads; ++head) {
-      const Range range = Visible(query, run, Nearest(head));
-      const float* columns = rows + head * head_stride + run.column;
-      float* table = gradients.distance_bias + head * entries;
-      if (regular) {
-        float* from_query = table + (query.index - run.first_index);
-        for (int64_t j = range.begin; j < range.end; ++j) {
-          *(from_query - j) += columns[j];
-        }
-        continue;
-      }
-      for (int64_t j = range.begin; j < range.end; ++j) {
-        const auto [below, fraction] =
-            Locate(distances_[static_cast<size_t>(j)], entries);
-        table[below] += columns[j] * (1 - fraction);
-        table[std::min(below + 1, entries - 1)] += columns[j] * fraction;
-      }
+      AddBiasGradients(query, run, head, regular,
+                       rows + head * head_stride + run.column,
+                       gradients.distance_bias + head * entries);
     }
+  }
+}
+
+void ScoreMask::AddBiasGradients(const QueryPlace& query, const KeyRun& run,
+                                 int head, bool regular, const float* columns,
+                                 float* table) const {
+  const Range range = Visible(query, run, Nearest(head));
+  const int64_t entries = layer_.reach;
+  if (regular) {
+    float* from_query = table + (query.index - run.first_index);
+    for (int64_t j = range.begin; j < range.end; ++j) {
+      *(from_query - j) += columns[j];
+    }
+    return;
+  }
+  for (int64_t j = range.begin; j < range.end; ++j) {
+    const auto [below, fraction] =
+        Locate(distances_[static_cast<size_t>(j)], entries);
+    table[below] += columns[j] * (1 - fraction);
+    table[std::min(below + 1, entries - 1)] += columns[j] * fraction;
   }
 }
 

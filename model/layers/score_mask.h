@@ -44,8 +44,8 @@ class ScoreMask {
     return (key_count + 1 + 15) / 16 * 16;
   }
 
-  // Writes the rows of one query for all heads: row of head h at
-  // rows + h * head_stride, `key_columns` keys.
+  // Writes the rows of one query for all heads, over `key_columns` keys: that
+  // of head h at rows + h * head_stride.
   void Fill(const QueryPlace& query, std::span<const KeyRun> runs,
             int64_t key_columns, float* rows, int64_t head_stride) const;
 
@@ -66,6 +66,13 @@ class ScoreMask {
   // Fills distances_ for the run; true when each equals the difference of
   // indices, as with regular sampling.
   bool Measure(const QueryPlace& query, const KeyRun& run) const;
+
+  // The bias of one head for the keys of a run that it sees, by the distances
+  // measured, into the run's columns; and its gradient back.
+  void FillBias(const QueryPlace& query, const KeyRun& run, int head,
+                bool regular, float* columns) const;
+  void AddBiasGradients(const QueryPlace& query, const KeyRun& run, int head,
+                        bool regular, const float* columns, float* table) const;
 
   const EncoderConfig& config_;
   const LayerConfig& layer_;

@@ -47,7 +47,7 @@ void LayerNorm(Context& context, const ConstMatrixView& x, const float* scale,
 void LayerNormBackward(Context& context, const ConstMatrixView& x,
                        const float* scale, const LayerNormState& state,
                        const ConstMatrixView& dy, const MatrixView& dx,
-                       float* dscale, float* dshift) {
+                       const LayerNormGradients& gradients) {
   Context::Impl& impl = context.impl();
   KeptPrimitive& kept = impl.Keep(
       {static_cast<int64_t>(Operation::kLayerNormBackward), x.rows, x.columns},
@@ -74,8 +74,9 @@ void LayerNormBackward(Context& context, const ConstMatrixView& x,
       });
   // oneDNN 2.6 demands a shift here, and does not read it.
   const float* shift = scale;
-  kept.Run<9>(impl.stream, {x.data, scale, shift, state.mean, state.variance,
-                            dy.data, dx.data, dscale, dshift});
+  kept.Run<9>(impl.stream,
+              {x.data, scale, shift, state.mean, state.variance, dy.data,
+               dx.data, gradients.scale, gradients.shift});
 }
 
 }  // namespace telltale::model

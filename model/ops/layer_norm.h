@@ -17,11 +17,16 @@ void LayerNorm(Context& context, const ConstMatrixView& x, const float* scale,
                const float* shift, const LayerNormState& state,
                const MatrixView& y);
 
-// Given dy, writes dx and overwrites dscale[D] and dshift[D] with this batch's
-// gradients.
+// The gradients of one batch, [D] each.
+struct LayerNormGradients {
+  float* scale = nullptr;
+  float* shift = nullptr;
+};
+
+// Given dy, writes dx and overwrites the gradients of scale and shift.
 void LayerNormBackward(Context& context, const ConstMatrixView& x,
                        const float* scale, const LayerNormState& state,
                        const ConstMatrixView& dy, const MatrixView& dx,
-                       float* dscale, float* dshift);
+                       const LayerNormGradients& gradients);
 
 }  // namespace telltale::model

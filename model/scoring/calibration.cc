@@ -33,7 +33,8 @@ constexpr size_t kMaxNominalScores = 20'000;
 float RobustDeviation(std::vector<float>& magnitudes) {
   if (magnitudes.empty()) return 1;
   const auto place =
-      magnitudes.begin() + static_cast<int64_t>(0.9 * (magnitudes.size() - 1));
+      magnitudes.begin() +
+      static_cast<int64_t>(0.9 * static_cast<double>(magnitudes.size() - 1));
   std::nth_element(magnitudes.begin(), place, magnitudes.end());
   return std::max(*place / 1.645F, kLeastDeviation);
 }
@@ -96,8 +97,10 @@ void FitMixing(std::span<const SegmentResiduals> segments, int horizon,
   }
   if (rows.empty()) return;
   std::vector<float> sorted = sizes;
-  const auto place = sorted.begin() + static_cast<int64_t>((1 - kShockShare) *
-                                                           (sorted.size() - 1));
+  const auto place =
+      sorted.begin() +
+      static_cast<int64_t>((1 - kShockShare) *
+                           static_cast<double>(sorted.size() - 1));
   std::nth_element(sorted.begin(), place, sorted.end());
   const float least = *place;
 

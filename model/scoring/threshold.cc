@@ -64,7 +64,8 @@ float ThresholdForBudget(std::span<const float> scores, double budget_per_10k) {
   const double root = std::sqrt(mean + kMargin * kMargin / 4) - kMargin / 2;
   const double allowed = root * root;
   if (allowed < 1) {
-    return score(order.front()) - static_cast<float>(std::log10(allowed));
+    return score(order.front()) -
+           static_cast<float>(std::log10(std::min(1.0, mean)));
   }
 
   // Instants above the threshold, and into how many events they fall.

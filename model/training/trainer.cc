@@ -74,10 +74,7 @@ Trainer::Trainer(std::span<const data::Series> segments,
   }
 }
 
-Trainer::~Trainer() {
-  // Contexts belong to the workers' threads, but no thread is needed to let
-  // them go once it is idle.
-}
+Trainer::~Trainer() = default;
 
 absl::StatusOr<Trainer::Outcome> Trainer::Run(
     std::span<const Range> training, std::span<const Range> held_out, int steps,
@@ -238,10 +235,11 @@ Matrix Trainer::Residuals(const Range& range) {
     for (int begin = range.begin; begin < range.end; begin += kTileRows) {
       const int n = std::min(kTileRows, range.end - begin);
       for (int i = 0; i < n; ++i) {
+        const int instant = begin + i;
         positions[static_cast<size_t>(i)] =
-            Position(series.time_ns[static_cast<size_t>(begin + i)],
+            Position(series.time_ns[static_cast<size_t>(instant)],
                      checkpoint_.cadence_ns);
-        encoding_.Encode(series.Instant(begin + i),
+        encoding_.Encode(series.Instant(instant),
                          checkpoint_.parameters.stand_in(), x.Row(i));
       }
       StreamRows rows;

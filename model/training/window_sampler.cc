@@ -62,8 +62,9 @@ void WindowSampler::Fill(const Range& range, const float* stand_in,
   window.x.Resize(n, encoding_.width());
   window.positions.resize(static_cast<size_t>(n));
   for (int t = 0; t < n; ++t) {
-    window.positions[static_cast<size_t>(t)] = Position(
-        series.time_ns[static_cast<size_t>(range.begin + t)], cadence_ns_);
+    const int instant = range.begin + t;
+    window.positions[static_cast<size_t>(t)] =
+        Position(series.time_ns[static_cast<size_t>(instant)], cadence_ns_);
     encoding_.Encode(std::span(window.samples).subspan(t * channels, channels),
                      stand_in, window.x.Row(t));
     if (random != nullptr && input_noise_ > 0) {

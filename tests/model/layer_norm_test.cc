@@ -86,7 +86,7 @@ TEST(LayerNormTest, BackwardEqualsFiniteDifferences) {
   Matrix dshift = RandomMatrix(1, 20, 6);
   LayerNormBackward(context, x.view(), scale.data(),
                     {normed.mean.data(), normed.variance.data()}, dy.view(),
-                    dx.view(), dscale.data(), dshift.data());
+                    dx.view(), {dscale.data(), dshift.data()});
 
   PlainMatrix plain_x = ToPlain(x.view());
   PlainMatrix plain_scale = ToPlain(scale.view());

@@ -75,7 +75,7 @@ class WorkedExampleTest : public ::testing::Test {
 TEST_F(WorkedExampleTest, TheLayerGivesItsWeightsAndOutputs) {
   Matrix y(2, 2);
   const std::vector<double> positions = {0, 1};
-  Layer().Forward(context_, x_.view(), x_.view(), angles_, positions,
+  Layer().Forward(context_, {x_.view(), x_.view(), angles_, positions},
                   activations_, y.view());
   const std::vector<PlainMatrix> weights =
       AttentionWeights(activations_, config_.heads, 2);
@@ -102,7 +102,7 @@ class CausalWorkedExampleTest : public WorkedExampleTest {
 TEST_F(CausalWorkedExampleTest, TheFirstTokenSeesItselfAlone) {
   Matrix y(2, 2);
   const std::vector<double> positions = {0, 1};
-  Layer().Forward(context_, x_.view(), x_.view(), angles_, positions,
+  Layer().Forward(context_, {x_.view(), x_.view(), angles_, positions},
                   activations_, y.view());
   const std::vector<PlainMatrix> weights =
       AttentionWeights(activations_, config_.heads, 2);
@@ -116,7 +116,7 @@ TEST_F(CausalWorkedExampleTest, TheFirstTokenSeesItselfAlone) {
 // As a stream is served: keys and values stand in a cache.
 TEST_F(CausalWorkedExampleTest, TheCacheGivesTheSame) {
   const MultiHeadAttention layer = Layer();
-  layer.Project(context_, x_.view(), x_.view(), angles_, activations_);
+  layer.Project(context_, {x_.view(), x_.view(), angles_, {}}, activations_);
   KvLayer cache(config_, config_.layers[0]);
   Matrix queries(kTileRows, 2);
   for (int64_t i = 0; i < 2; ++i) {
@@ -171,7 +171,7 @@ class AttentionLayerTest : public ::testing::TestWithParam<EncoderCase> {
     positions_ = Positions(count, GetParam().irregular, 50);
     y_.Resize(count, config_.width);
     ComputeAngles(config_, positions_, angles_);
-    attention_.Forward(context_, x_.view(), stem_.view(), angles_, positions_,
+    attention_.Forward(context_, {x_.view(), stem_.view(), angles_, positions_},
                        activations_, y_.view());
   }
 
@@ -249,7 +249,7 @@ TEST_P(AttentionLayerTest, BackwardEqualsFiniteDifferences) {
   Matrix dstem = RandomMatrix(kCount, config_.width, 5);
   const PlainMatrix dstem_before = ToPlain(dstem.view());
   attention_.Backward(
-      context_, x_.view(), stem_.view(), angles_, positions_, activations_,
+      context_, {x_.view(), stem_.view(), angles_, positions_}, activations_,
       dy.view(), gradients.layers()[layer_].attention, dx.view(), dstem.view());
 
   PlainTensors tensors = ToPlain(parameters_);
@@ -323,8 +323,9 @@ ScoreVariance MeasureScores(int query_width) {
     const Matrix x = RandomMatrix(kCount, config.width, draw + 50);
     Matrix y(kCount, config.width);
     AttentionActivations a;
-    layer.Forward(context, x.view(), x.view(), {}, Positions(kCount, false), a,
-                  y.view());
+    const RotaryAngles none;
+    const std::vector<double> positions = Positions(kCount, false);
+    layer.Forward(context, {x.view(), x.view(), none, positions}, a, y.view());
     PlainMatrix scores(kCount, kCount);
     const PlainMatrix weights = AttentionWeights(a, 1, kCount)[0];
     for (int64_t i = 0; i < kCount; ++i) {
