@@ -155,7 +155,7 @@ absl::Status StreamSeries(const StreamFlags& flags, const data::Series& series,
     if (flags.rate_hz > 0) {
       // A window leaves when its last instant would have been measured.
       const std::chrono::duration<double> since(end / flags.rate_hz);
-      const absl::Status waited = client.WaitUntil(
+      absl::Status waited = client.WaitUntil(
           start + std::chrono::duration_cast<steady_clock::duration>(since));
       if (!waited.ok()) return waited;
     }

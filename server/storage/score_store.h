@@ -6,6 +6,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -25,7 +26,11 @@ struct StreamKey {
   std::string stream;
   StreamMode mode = StreamMode::kLive;
 
-  friend auto operator<=>(const StreamKey&, const StreamKey&) = default;
+  friend bool operator==(const StreamKey&, const StreamKey&) = default;
+  friend bool operator<(const StreamKey& a, const StreamKey& b) {
+    return std::tie(a.tenant, a.stream, a.mode) <
+           std::tie(b.tenant, b.stream, b.mode);
+  }
 };
 
 // Which model scored, and how it calls its channels: enough to read a stored

@@ -98,7 +98,7 @@ absl::StatusOr<bool> SqliteStatement::Step() {
 }
 
 absl::Status SqliteStatement::Run() {
-  const absl::Status status = Step().status();
+  absl::Status status = Step().status();
   Reset();
   return status;
 }

@@ -137,7 +137,7 @@ class StreamSession : public std::enable_shared_from_this<StreamSession> {
 
   // Those with `Locked` in the name need the lock.
   void LoadLocked(Later& later);
-  void OnTail(absl::StatusOr<StreamTail> tail);
+  void OnTail(const absl::StatusOr<StreamTail>& tail);
   absl::Status AdoptTailLocked(const absl::StatusOr<StreamTail>& tail);
   absl::Status StartReplayLocked(Replay replay);
   void OnReplayed(const absl::Status& status);

@@ -35,13 +35,11 @@ void StreamSession::LoadLocked(Later& later) {
   later.push_back([self = shared_from_this()] {
     self->context_.store.FindTail(
         {.key = self->key_, .instants = self->replay_length_},
-        [self](absl::StatusOr<StreamTail> tail) {
-          self->OnTail(std::move(tail));
-        });
+        [self](const absl::StatusOr<StreamTail>& tail) { self->OnTail(tail); });
   });
 }
 
-void StreamSession::OnTail(absl::StatusOr<StreamTail> tail) {
+void StreamSession::OnTail(const absl::StatusOr<StreamTail>& tail) {
   Later later;
   {
     const std::lock_guard lock(mutex_);

@@ -23,6 +23,13 @@ namespace v1 = ::telltale::v1;
 
 // The whole service on a port of its own, with the fake detector.
 class ServiceFixture : public ::testing::Test {
+ public:
+  ~ServiceFixture() override {
+    control_->Open();
+    server_.reset();
+    std::filesystem::remove_all(folder_);
+  }
+
  protected:
   static constexpr int64_t kSecond = 1'000'000'000;
 
@@ -35,12 +42,6 @@ class ServiceFixture : public ::testing::Test {
     options_.listen = "127.0.0.1:0";
     options_.store = folder_ / "scores.db";
     Start();
-  }
-
-  ~ServiceFixture() override {
-    control_->Open();
-    server_.reset();
-    std::filesystem::remove_all(folder_);
   }
 
   void Start() {

@@ -1,7 +1,8 @@
 #include "server/rpc/channel_map.h"
 
+#include <bit>
 #include <cmath>
-#include <cstring>
+#include <cstdint>
 #include <limits>
 #include <string>
 
@@ -171,7 +172,7 @@ TEST(ChannelMap, MakesInvalidSamplesAndEveryNaNTheSameMissingSample) {
 
   ASSERT_TRUE(sent.ok());
   for (const float sample : sent->window->samples()) {
-    EXPECT_EQ(0, std::memcmp(&sample, &kNaN, sizeof(sample)));
+    EXPECT_EQ(std::bit_cast<uint32_t>(sample), std::bit_cast<uint32_t>(kNaN));
   }
 }
 

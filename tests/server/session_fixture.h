@@ -76,12 +76,20 @@ inline std::string Summary(const StreamReply& reply) {
 inline std::vector<std::string> Summaries(
     const std::vector<StreamReply>& replies) {
   std::vector<std::string> summaries;
+  summaries.reserve(replies.size());
   for (const StreamReply& reply : replies) summaries.push_back(Summary(reply));
   return summaries;
 }
 
 // A scheduler, a store in memory, a fake detector, and sessions on them.
 class SessionFixture : public ::testing::Test {
+ public:
+  // The detector must be let go, or the scheduler could not end.
+  ~SessionFixture() override {
+    control_->Open();
+    for (const auto& session : sessions_) session->Detach();
+  }
+
  protected:
   static constexpr int64_t kSecond = 1'000'000'000;
 
@@ -92,12 +100,6 @@ class SessionFixture : public ::testing::Test {
     const model::ModelDescription& description = detector_->description();
     label_ = std::make_shared<const ModelLabel>(ModelLabel{
         description.name, description.version, description.channels});
-  }
-
-  // The detector must be let go, or the scheduler could not end.
-  ~SessionFixture() override {
-    control_->Open();
-    for (const auto& session : sessions_) session->Detach();
   }
 
   std::shared_ptr<StreamSession> Open(std::shared_ptr<RecordingSink> sink,

@@ -19,6 +19,12 @@ namespace telltale::server {
 
 // A store in a file of its own, and calls that wait for their answers.
 class StoreFixture : public ::testing::Test {
+ public:
+  ~StoreFixture() override {
+    store_.reset();
+    std::filesystem::remove_all(folder_);
+  }
+
  protected:
   StoreFixture() {
     const auto* test = ::testing::UnitTest::GetInstance()->current_test_info();
@@ -28,11 +34,6 @@ class StoreFixture : public ::testing::Test {
     std::filesystem::create_directories(folder_);
     path_ = folder_ / "scores.db";
     Reopen();
-  }
-
-  ~StoreFixture() override {
-    store_.reset();
-    std::filesystem::remove_all(folder_);
   }
 
   void Reopen() { Reopen({.path = path_}); }
