@@ -33,7 +33,9 @@ std::string UnitInWords(const std::string& unit) {
 
 absl::Status CheckChannel(const v1::Channel& declared, int index,
                           const data::Channel& channel) {
-  if (declared.unit() != channel.unit) {
+  // A client that declares no unit, as a NumPy file cannot, is taken at its
+  // word; one that declares another is not.
+  if (!declared.unit().empty() && declared.unit() != channel.unit) {
     return FieldError(
         absl::StrFormat("channels[%d].unit", index),
         absl::StrFormat("channel '%s' is declared with %s, and the model has "

@@ -85,6 +85,10 @@ TEST(ChannelMap, NamesBothUnitsWhenTheyDiffer) {
               AllOf(HasSubstr("'Pa'"), HasSubstr("'kPa'")));
 }
 
+TEST(ChannelMap, TakesAChannelThatDeclaresNoUnit) {
+  EXPECT_TRUE(Create({{"pressure", ""}, {"flow", ""}, {"valve", ""}}).ok());
+}
+
 TEST(ChannelMap, NamesAMissingUnknownOrRepeatedChannel) {
   const auto missing = Create({{"pressure", "kPa"}, {"flow", "kg/s"}}).status();
   EXPECT_EQ(FieldOf(missing), "channels");
