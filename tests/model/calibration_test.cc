@@ -39,7 +39,7 @@ SegmentResiduals NormalResiduals(uint64_t seed, int64_t rows) {
   segment.held_out_begin = rows / 4;
   for (int64_t t = 0; t < rows; ++t) {
     const double shock = t % 25 == 0 ? 8 * random.Normal() : 0;
-    for (int h = 0; h < 2; ++h) {
+    for (int64_t h = 0; h < 2; ++h) {
       float* row = segment.residuals.Row(t) + 2 * h;
       row[0] = static_cast<float>(random.Normal() + shock);
       row[1] = static_cast<float>(0.5 * random.Normal() + 0.8 * shock);

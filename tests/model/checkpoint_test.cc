@@ -59,13 +59,15 @@ Checkpoint PlantModel() {
 }
 
 class CheckpointTest : public testing::Test {
+ public:
+  ~CheckpointTest() override { std::filesystem::remove(path_); }
+
  protected:
   CheckpointTest() {
     const auto* test = testing::UnitTest::GetInstance()->current_test_info();
     path_ = std::filesystem::path(testing::TempDir()) /
             (std::string("telltale-checkpoint-") + test->name());
   }
-  ~CheckpointTest() override { std::filesystem::remove(path_); }
 
   absl::Status LoadBytes(const std::string& bytes) const {
     std::ofstream(path_, std::ios::binary | std::ios::trunc) << bytes;

@@ -275,17 +275,6 @@ TEST(Detector, PointsBackToTheCauseOfAnEffectThatDoesNotCome) {
   EXPECT_GT(2 * found, alarms);
 }
 
-// The attention over a window at the end of `before` instants of a stream.
-std::vector<AttentionRows> AttentionAfter(const data::Series& series,
-                                          int before, int count) {
-  const Detector& detector = PlantDetector();
-  const auto state = detector.NewStream();
-  Advance(detector, *state, series, 0, before);
-  const data::Window window = series.Slice(before, before + count).value();
-  const StreamWindow work = {state.get(), &window, true};
-  return detector.Advance({&work, 1}).value().front().attention;
-}
-
 TEST(Detector, AnswersAnEmptyCall) {
   const auto results = PlantDetector().Advance({});
 

@@ -167,7 +167,7 @@ class StandInGradients : public InputEncodingTest {
 
   EncoderConfig config_;
   std::vector<float> samples_;
-  std::vector<float> weights_ = std::vector<float>(kInstants * 4);
+  std::vector<float> weights_ = std::vector<float>(size_t{4} * kInstants);
 };
 
 TEST_F(StandInGradients, MatchFiniteDifferencesThroughTheEncoder) {

@@ -30,7 +30,7 @@ ResidualScoring SmallScoring() {
   scoring.horizons = 2;
   scoring.targets = 3;
   scoring.deviation = {1, 2, 0.5F, 1, 2, 0.5F};
-  scoring.mixing.assign(2 * 3 * 3, 0.0F);
+  scoring.mixing.assign(size_t{2} * 3 * 3, 0.0F);
   for (int h = 0; h < 2; ++h) {
     scoring.mixing[(scoring.Index(h, 1)) * 3 + 0] = 0.75F;
   }

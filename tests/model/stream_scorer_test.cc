@@ -20,8 +20,6 @@
 namespace telltale::model {
 namespace {
 
-using testing::Each;
-
 constexpr float kMissing = std::numeric_limits<float>::quiet_NaN();
 constexpr int kLongestHorizon = 8;
 
@@ -190,6 +188,7 @@ TEST(StreamScorer, AnInstantWithoutASampleIsAsIfItHadNotBeen) {
   LoseAll(series, 120, 123);
   LoseAll(series, 305, 306);
   std::vector<bool> keep;
+  keep.reserve(series.time_ns.size());
   for (int t = 0; t < series.length(); ++t) {
     keep.push_back(!std::ranges::all_of(series.Instant(t),
                                         [](float x) { return std::isnan(x); }));

@@ -125,7 +125,8 @@ TEST(ThresholdForBudget, KeepsItsBudgetOnTelemetryThatItHasNotSeen) {
   int kept = 0;
   for (int round = 0; round < 40; ++round) {
     const float threshold = ThresholdForBudget(draw(), kBudget);
-    kept += CountEvents(draw(), threshold) <= kBudget * 4 ? 1 : 0;
+    const int64_t events = CountEvents(draw(), threshold);
+    kept += static_cast<double>(events) <= kBudget * 4 ? 1 : 0;
   }
 
   // With the margin, much more often than every other time.

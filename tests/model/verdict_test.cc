@@ -12,8 +12,6 @@
 namespace telltale::model {
 namespace {
 
-using testing::ElementsAre;
-
 constexpr float kMissing = std::numeric_limits<float>::quiet_NaN();
 
 TEST(SeverityOf, StepsAtZeroOneTwoFourAndEightDecadesBeyondTheThreshold) {

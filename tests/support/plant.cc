@@ -107,9 +107,10 @@ TrainingOptions PlantTraining() {
 
 void Overwrite(data::Series& series, int channel, int begin, int end,
                float value) {
+  const auto width = static_cast<size_t>(series.channels.size());
   for (int t = begin; t < end; ++t) {
-    series.samples[static_cast<size_t>(t * series.channels.size() + channel)] =
-        value;
+    series.samples[static_cast<size_t>(t) * width +
+                   static_cast<size_t>(channel)] = value;
   }
 }
 
