@@ -1,5 +1,8 @@
 // telltale serve: loads models, opens the store and serves until told to stop.
 
+#include <cerrno>
+#include <chrono>
+#include <cstdint>
 #include <cstdlib>
 #include <ctime>
 #include <filesystem>
@@ -34,6 +37,7 @@ constexpr int kFailure = 1;
 constexpr int kUsage = 2;
 // Beyond the time to drain: an end that hangs is ended.
 constexpr int kGraceSeconds = 2;
+constexpr int64_t kNanoseconds = 1'000'000'000;
 
 struct ServeFlags {
   std::string config;
@@ -101,11 +105,21 @@ absl::Status WriteAddressFile(const std::string& path,
 }
 
 // Ends the process when draining takes too long, or at a second signal.
-void WatchDrain(int seconds) {
+void WatchDrain(std::chrono::seconds seconds) {
   std::thread([seconds] {
     const sigset_t signals = StopSignals();
-    const timespec patience{.tv_sec = seconds, .tv_nsec = 0};
-    sigtimedwait(&signals, nullptr, &patience);
+    const auto end = std::chrono::steady_clock::now() + seconds;
+    std::chrono::nanoseconds left = seconds;
+    // EINTR is no signal of ours: a process that was stopped and continued, or
+    // looked at by a debugger, goes on draining.
+    while (left.count() > 0) {
+      const timespec patience{.tv_sec = left.count() / kNanoseconds,
+                              .tv_nsec = left.count() % kNanoseconds};
+      if (sigtimedwait(&signals, nullptr, &patience) > 0 || errno != EINTR) {
+        break;
+      }
+      left = end - std::chrono::steady_clock::now();
+    }
     std::_Exit(kFailure);
   }).detach();
 }
@@ -134,7 +148,7 @@ absl::Status Serve(const Options& options) {
   }
   int signal_number = 0;
   sigwait(&signals, &signal_number);
-  WatchDrain(options.drain_seconds + kGraceSeconds);
+  WatchDrain(std::chrono::seconds(options.drain_seconds + kGraceSeconds));
   (*server)->Drain();
   return absl::OkStatus();
 }

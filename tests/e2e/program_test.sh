@@ -81,6 +81,23 @@ code=0
 (( code == 1 )) || fail "a second server on the store ended with $code"
 grep -q "another server" "$SCRATCH/second.txt" || fail "second server"
 
+# Stopped, continued and looked at while it drains: it drains all the same.
+"$TELLTALE" serve --model "$model" --store "$SCRATCH/paused.db" \
+  --listen 127.0.0.1:0 --address-file "$SCRATCH/paused" \
+  2>>"$SCRATCH/server.log" &
+paused=$!
+for (( tries = 0; tries < 600; ++tries )); do
+  [[ ! -s $SCRATCH/paused ]] || break
+  sleep 0.1
+done
+kill -TERM "$paused"
+for (( i = 0; i < 300; ++i )); do
+  kill -STOP "$paused" && kill -CONT "$paused"
+done 2>/dev/null || true
+code=0
+wait "$paused" || code=$?
+(( code == 0 )) || fail "a server that was paused while draining ended with $code"
+
 stop_server
 grep -vqE '^\{"time":"[^"]*","level":"[a-z]+","event":".*\}$' \
   "$SCRATCH/server.log" && fail "a log line is not JSON"
