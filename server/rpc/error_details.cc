@@ -26,7 +26,13 @@ milliseconds Vary(milliseconds delay) {
 
 // A message must be UTF-8 to travel; ours is unless a file's name is not.
 std::string Shortened(std::string_view text) {
-  return std::string(text.substr(0, kMaxMessageBytes));
+  if (text.size() <= kMaxMessageBytes) return std::string(text);
+  size_t size = kMaxMessageBytes;
+  // Back over continuation bytes, 10xxxxxx: half a character is no UTF-8.
+  while (size > 0 && (static_cast<unsigned char>(text[size]) & 0xC0) == 0x80) {
+    --size;
+  }
+  return std::string(text.substr(0, size));
 }
 
 }  // namespace

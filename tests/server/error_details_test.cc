@@ -34,6 +34,22 @@ TEST(ErrorDetails, AFieldErrorTravelsAsBadRequest) {
             "there are 5; 6 expected");
 }
 
+// Half a character would make the whole reply unreadable for the client.
+TEST(ErrorDetails, ALongMessageIsCutBetweenCharacters) {
+  std::string name;
+  while (name.size() < 3000) name += "\u00e9";
+  for (const char* before : {"", "x"}) {
+    const grpc::Status status =
+        ToGrpcStatus(FieldError("channels[0].name", before + name));
+
+    google::rpc::BadRequest fields;
+    ASSERT_EQ(DetailsOf(status).details_size(), 1);
+    ASSERT_TRUE(DetailsOf(status).details(0).UnpackTo(&fields));
+    EXPECT_GT(fields.field_violations(0).description().size(), 900U);
+    EXPECT_LE(fields.field_violations(0).description().size(), 1000U);
+  }
+}
+
 TEST(ErrorDetails, OverloadTravelsWithARetryDelay) {
   const google::rpc::Status details =
       DetailsOf(ToGrpcStatus(absl::ResourceExhaustedError("full")));
