@@ -46,10 +46,9 @@ model::AttentionRows RowsOf(const model::AttentionRows& rows,
 
 AttentionCall* AttentionCall::Start(const StreamCallContext& context,
                                     std::atomic<int>& running,
-                                    const grpc::CallbackServerContext& call,
                                     const v1::GetAttentionRequest& request) {
   std::shared_ptr<AttentionCall> self(
-      new AttentionCall(context, running, call, request));
+      new AttentionCall(context, running, request));
   self->self_ = self;
   if (absl::Status status = self->Begin(); !status.ok()) {
     self->Finish(ToGrpcStatus(status));
@@ -59,11 +58,9 @@ AttentionCall* AttentionCall::Start(const StreamCallContext& context,
 
 AttentionCall::AttentionCall(const StreamCallContext& context,
                              std::atomic<int>& running,
-                             const grpc::CallbackServerContext& call,
                              const v1::GetAttentionRequest& request)
     : context_(context),
       running_(running),
-      call_(call),
       request_(request),
       stream_number_(context.session.scheduler.NewStream()) {
   running_.fetch_add(1);
@@ -131,7 +128,9 @@ absl::Status AttentionCall::BeginWithInstant() {
 void AttentionCall::OnTail(absl::StatusOr<StreamTail> tail) {
   absl::Status status = tail.status();
   if (status.ok()) status = ReplayTail(std::move(*tail));
-  if (!status.ok()) Finish(ToGrpcStatus(status));
+  if (status.ok()) return;
+  unwanted_.store(true);  // the replay may be in the queue already
+  Finish(ToGrpcStatus(status));
 }
 
 absl::Status AttentionCall::ReplayTail(StreamTail tail) {
@@ -177,14 +176,11 @@ absl::Status AttentionCall::Submit(std::shared_ptr<const data::Window> window,
       .state = state_.get(),
       .window = std::move(window),
       .with_attention = with_attention,
-      .wanted =
-          [self] {
-            return !self->replay_failed_.load() && !self->call_.IsCancelled();
-          },
+      .wanted = [self] { return !self->unwanted_.load(); },
       .done =
           [self, with_attention](absl::StatusOr<model::WindowScore> score) {
             if (with_attention) return self->OnScored(std::move(score));
-            if (!score.ok()) self->replay_failed_.store(true);
+            if (!score.ok()) self->unwanted_.store(true);
           }});
   return context_.session.scheduler.Submit(task);
 }
@@ -221,6 +217,8 @@ void AttentionCall::OnWriteDone(bool ok) {
   if (!ok) return Finish(grpc::Status::CANCELLED);
   WriteNext();
 }
+
+void AttentionCall::OnCancel() { unwanted_.store(true); }
 
 void AttentionCall::OnDone() { self_.reset(); }
 

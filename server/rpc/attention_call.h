@@ -30,16 +30,15 @@ class AttentionCall final
   // are large.
   static AttentionCall* Start(
       const StreamCallContext& context, std::atomic<int>& running,
-      const grpc::CallbackServerContext& call,
       const ::telltale::v1::GetAttentionRequest& request);
   ~AttentionCall() override;
 
   void OnWriteDone(bool ok) override;
+  void OnCancel() override;
   void OnDone() override;
 
  private:
   AttentionCall(const StreamCallContext& context, std::atomic<int>& running,
-                const grpc::CallbackServerContext& call,
                 const ::telltale::v1::GetAttentionRequest& request);
 
   absl::Status Begin();
@@ -55,13 +54,14 @@ class AttentionCall final
 
   const StreamCallContext context_;
   std::atomic<int>& running_;
-  const grpc::CallbackServerContext& call_;
   const ::telltale::v1::GetAttentionRequest request_;
   const uint64_t stream_number_;
   std::shared_ptr<AttentionCall> self_;  // until OnDone
   const Models::Entry* model_ = nullptr;
   std::unique_ptr<model::StreamState> state_;
-  std::atomic<bool> replay_failed_{false};
+  // The client is gone, or an error has been answered. Asked by the scheduler,
+  // also when gRPC has let go of the call already.
+  std::atomic<bool> unwanted_{false};
   std::optional<int64_t> only_time_ns_;  // the query that was asked for
   // Filled once, by the scoring thread, before the first write.
   std::deque<::telltale::v1::GetAttentionResponse> blocks_;

@@ -121,9 +121,9 @@ grpc::ServerUnaryReactor* DetectionService::ScoreWindow(
 }
 
 grpc::ServerWriteReactor<v1::GetAttentionResponse>*
-DetectionService::GetAttention(grpc::CallbackServerContext* context,
+DetectionService::GetAttention(grpc::CallbackServerContext* /*context*/,
                                const v1::GetAttentionRequest* request) {
-  return AttentionCall::Start(context_, attention_calls_, *context, *request);
+  return AttentionCall::Start(context_, attention_calls_, *request);
 }
 
 }  // namespace telltale::server
