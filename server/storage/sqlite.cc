@@ -184,6 +184,14 @@ absl::StatusOr<SqliteConnection> SqliteConnection::OpenWriter(
   absl::StatusOr<SqliteConnection> connection =
       Open(path, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE);
   if (!connection.ok()) return connection;
+  // SQLite falls back to reading when it may not write, and would fail at the
+  // first window only.
+  if (sqlite3_db_readonly(connection->get(), "main") != 0) {
+    return absl::FailedPreconditionError(absl::StrFormat(
+        "%s: the store cannot be written; change the file's permissions or "
+        "give another file",
+        path.string()));
+  }
   // 1000 pages: SQLite checkpoints by itself inside a commit of this very
   // connection, never from another one.
   for (const char* sql :

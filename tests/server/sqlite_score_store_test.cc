@@ -184,6 +184,18 @@ TEST_F(SqliteScoreStoreTest, RefusesASecondServerOnTheSameFile) {
               HasSubstr("another server"));
 }
 
+TEST_F(SqliteScoreStoreTest, RefusesAFileThatCannotBeWritten) {
+  if (geteuid() == 0) GTEST_SKIP() << "root may write every file";
+  store_.reset();
+  std::filesystem::permissions(path_, std::filesystem::perms::owner_read);
+
+  const auto opened = SqliteScoreStore::Open({.path = path_});
+
+  EXPECT_TRUE(absl::IsFailedPrecondition(opened.status())) << opened.status();
+  EXPECT_THAT(std::string(opened.status().message()),
+              HasSubstr("cannot be written"));
+}
+
 TEST_F(SqliteScoreStoreTest, RefusesAFileThatIsNoStore) {
   store_.reset();
   std::ofstream(path_, std::ios::trunc) << "time,pressure\n0,1\n";
