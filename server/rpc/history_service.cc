@@ -1,6 +1,7 @@
 #include "server/rpc/history_service.h"
 
 #include <algorithm>
+#include <cmath>
 #include <utility>
 
 #include "absl/strings/str_format.h"
@@ -27,6 +28,9 @@ absl::StatusOr<ScoreQuery> QueryFrom(const v1::ListScoresRequest& request) {
   if (request.page_size() < 0) {
     return FieldError("page_size",
                       absl::StrFormat("%d; 0 or more", request.page_size()));
+  }
+  if (request.has_min_score() && std::isnan(request.min_score())) {
+    return FieldError("min_score", "it is NaN; give a number, or leave it out");
   }
   ScoreQuery query;
   query.key = std::move(*key);

@@ -1,5 +1,6 @@
 // The calls that ask: single windows, attention, history, models, health.
 
+#include <limits>
 #include <string>
 #include <vector>
 
@@ -178,6 +179,9 @@ TEST_F(QueriesTest, RefusesListingsThatMakeNoSense) {
   request.set_page_token("'; DROP TABLE windows; --");
   EXPECT_EQ(FieldOf(list(request)), "page_token");
   request.clear_page_token();
+  request.set_min_score(std::numeric_limits<float>::quiet_NaN());
+  EXPECT_EQ(FieldOf(list(request)), "min_score");
+  request.clear_min_score();
   request.set_tenant("other");
   EXPECT_EQ(list(request).error_code(), grpc::StatusCode::NOT_FOUND);
 }
