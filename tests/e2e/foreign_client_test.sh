@@ -2,6 +2,7 @@
 # A client in another language, from npm, with nothing of ours but the protos.
 #   foreign_client_test.sh TELLTALE MODEL_FOLDER SCRATCH SOURCE_FOLDER
 TELLTALE=$1 MODELS=$2 SCRATCH=$3 SOURCE=$4
+# shellcheck source-path=SCRIPTDIR source=service.sh
 . "$(dirname "$0")/service.sh"
 here=$SOURCE/tests/e2e/node
 

@@ -3,6 +3,7 @@
 #   program_test.sh TELLTALE MODEL_FOLDER SCRATCH
 TELLTALE=$1 MODELS=$2 SCRATCH=$3
 rm -rf "$SCRATCH"
+# shellcheck source-path=SCRIPTDIR source=service.sh
 . "$(dirname "$0")/service.sh"
 model=$MODELS/engine.safetensors
 store=$SCRATCH/scores.db

@@ -1,3 +1,4 @@
+# shellcheck shell=bash
 # For the scripts of this folder: a scratch folder, a model and a server.
 # Expects TELLTALE (the program) and SCRATCH (a folder of this test's own).
 set -euo pipefail
@@ -31,6 +32,7 @@ $(tail -5 "$SCRATCH/server.log")"
     (( ++tries < 600 )) || fail "the server does not come up"
     sleep 0.1
   done
+  # shellcheck disable=SC2034 # for who sources this
   address=$(<"$SCRATCH/address")
 }
 
