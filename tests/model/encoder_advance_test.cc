@@ -2,6 +2,7 @@
 #include <cmath>
 #include <cstdint>
 #include <numeric>
+#include <ostream>
 #include <string>
 #include <vector>
 
@@ -26,6 +27,8 @@ struct SeriesCase {
   bool irregular = false;
   double first = 0;  // position of the first instant
 };
+
+void PrintTo(const SeriesCase& c, std::ostream* out) { *out << c.name; }
 
 std::vector<SeriesCase> SeriesCases() {
   std::vector<SeriesCase> cases = {

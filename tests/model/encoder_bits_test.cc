@@ -1,5 +1,6 @@
 #include <cstdint>
 #include <memory>
+#include <ostream>
 #include <span>
 #include <string>
 #include <string_view>
@@ -25,6 +26,8 @@ struct BitsCase {
   int64_t count = 0;
   bool irregular = false;
 };
+
+void PrintTo(const BitsCase& c, std::ostream* out) { *out << c.name; }
 
 class EncoderBitsTest : public ::testing::TestWithParam<BitsCase> {
  protected:

@@ -2,6 +2,7 @@
 
 #include <cmath>
 #include <cstdint>
+#include <ostream>
 #include <string>
 #include <utility>
 #include <vector>
@@ -28,6 +29,8 @@ struct MaskCase {
   bool irregular = false;
   int64_t wrap = 0;  // keys in a second run, which stands in the first columns
 };
+
+void PrintTo(const MaskCase& c, std::ostream* out) { *out << c.name; }
 
 class ScoreMaskTest : public ::testing::TestWithParam<MaskCase> {
  protected:

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <ostream>
 #include <string>
 #include <vector>
 
@@ -27,6 +28,8 @@ struct EncoderCase {
   EncoderConfig config;
   bool irregular = false;  // positions with gaps and fractions
 };
+
+inline void PrintTo(const EncoderCase& c, std::ostream* out) { *out << c.name; }
 
 // Textbook with and without rotary positions and mask, small, and small with
 // irregular positions.
