@@ -227,6 +227,7 @@ void Encoder::AttendStream(Context& context, size_t n, StreamRows& stream,
     places[i] = {first + i, positions_[static_cast<size_t>(row + i)]};
     layer.Append(first + i, places[i].position, key_.Row(row + i),
                  value_.Row(row + i));
+    if (n == 0) cache.RememberStem(first + i, stem_.Row(row + i));
     if (n + 1 == attention_.size()) {
       cache.Remember(first + i, h_.Row(row + i), query_.Row(row + i));
     }

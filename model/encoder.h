@@ -93,6 +93,21 @@ class Encoder {
   int64_t Explain(Context& context, KvCache& cache, int64_t query_index,
                   int column, std::vector<float>& readout);
 
+  // The forecasts that instant `query_index` would have made, had it not been
+  // shown the keys of the instants in hidden[i], in any layer: row i of
+  // `forecast`, [hidden.size(), horizons * T]. One pass for all of them; the
+  // same to the bit however the sets are put together, and with nothing hidden
+  // the forecast that Advance wrote.
+  //
+  // The query alone is evaluated anew. That is exact where every layer above
+  // the first takes its keys from the stem; keys that an upper layer takes from
+  // the one below keep what they had heard of hidden instants.
+  // REQUIRES: the query is among the cache's lookback; hidden.size() <=
+  // kTileRows.
+  void ForecastWithout(Context& context, KvCache& cache, int64_t query_index,
+                       std::span<const std::vector<int64_t>> hidden,
+                       const MatrixView& forecast);
+
  private:
   // The steps of Advance, over the rows of all streams padded to whole tiles.
   void GatherRows(std::span<StreamRows> streams);

@@ -46,6 +46,7 @@ KvCache::KvCache(const EncoderConfig& config, int64_t first_index)
     : first_index_(first_index),
       end_index_(first_index),
       recent_inputs_(config.stem_taps - 1, config.input_width),
+      stems_(Lookback(config), config.width),
       last_inputs_(Lookback(config), config.width),
       last_queries_(Lookback(config), config.query_columns()) {
   for (const LayerConfig& layer : config.layers) {
@@ -57,10 +58,18 @@ int64_t KvCache::Begin(const KvLayer& layer) const {
   return std::max(first_index_, end_index_ - layer.slot_count());
 }
 
+void KvCache::RememberStem(int64_t index, const float* stem) {
+  std::copy_n(stem, stems_.columns(), stems_.Row(index % lookback()));
+}
+
 void KvCache::Remember(int64_t index, const float* input, const float* query) {
   const int64_t row = index % lookback();
   std::copy_n(input, last_inputs_.columns(), last_inputs_.Row(row));
   std::copy_n(query, last_queries_.columns(), last_queries_.Row(row));
+}
+
+const float* KvCache::Stem(int64_t index) const {
+  return stems_.Row(index % lookback());
 }
 
 const float* KvCache::LastInput(int64_t index) const {
@@ -85,6 +94,7 @@ void KvCache::VisitArrays(const Visit& visit) {
     visit(layer.positions.data(), layer.positions.size() * sizeof(double));
   }
   visit_matrix(recent_inputs_);
+  visit_matrix(stems_);
   visit_matrix(last_inputs_);
   visit_matrix(last_queries_);
 }

@@ -42,8 +42,9 @@ class KvLayer {
 };
 
 // What one stream's encoder remembers: per layer keys and values, the inputs
-// under the stem's next convolution, and, to look back from an alarm, the last
-// layer's recent inputs and queries. Used by one thread at a time.
+// under the stem's next convolution, and, to look back from an alarm, the
+// recent outputs of the stem and the last layer's inputs and queries. Used by
+// one thread at a time.
 class KvCache {
  public:
   // A stream whose next instant has the given index.
@@ -56,13 +57,16 @@ class KvCache {
   // The earliest instant that a layer may still hold.
   int64_t Begin(const KvLayer& layer) const;
 
+  void RememberStem(int64_t index, const float* stem);
   void Remember(int64_t index, const float* input, const float* query);
   void set_end_index(int64_t index) { end_index_ = index; }
 
   std::vector<KvLayer>& layers() { return layers_; }
   Matrix& recent_inputs() { return recent_inputs_; }  // [taps - 1, I]
-  // Of the last layer, at instant i in row i modulo lookback().
+  // Instants looked back on, at instant i in row i modulo lookback(): what the
+  // stem made of them; input and query of the last layer.
   int64_t lookback() const { return last_inputs_.rows(); }
+  const float* Stem(int64_t index) const;
   const float* LastInput(int64_t index) const;
   const float* LastQuery(int64_t index) const;
 
@@ -78,6 +82,7 @@ class KvCache {
   int64_t end_index_;
   std::vector<KvLayer> layers_;
   Matrix recent_inputs_;
+  Matrix stems_;         // [lookback, D]
   Matrix last_inputs_;   // [lookback, D]
   Matrix last_queries_;  // [lookback, heads * query_width]
 };

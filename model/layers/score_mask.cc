@@ -78,6 +78,27 @@ void ScoreMask::Fill(const QueryPlace& query, std::span<const KeyRun> runs,
       }
     }
   }
+  if (!query.hidden.empty()) {
+    Hide(query, runs, key_columns, rows, head_stride);
+  }
+}
+
+void ScoreMask::Hide(const QueryPlace& query, std::span<const KeyRun> runs,
+                     int64_t key_columns, float* rows,
+                     int64_t head_stride) const {
+  for (int head = 0; head < config_.heads; ++head) {
+    float* row = rows + head * head_stride;
+    for (const KeyRun& run : runs) {
+      for (const int64_t index : query.hidden) {
+        const int64_t j = index - run.first_index;
+        if (0 <= j && j < run.count) row[run.column + j] = kMasked;
+      }
+    }
+    const bool blind = std::all_of(row, row + key_columns + 1,
+                                   [](float s) { return s == kMasked; });
+    // A softmax over nothing but masked keys would see them all again.
+    if (blind) row[key_columns] = 0;
+  }
 }
 
 void ScoreMask::FillBias(const QueryPlace& query, const KeyRun& run, int head,

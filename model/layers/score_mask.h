@@ -25,6 +25,8 @@ struct KeyRun {
 struct QueryPlace {
   int64_t index = 0;
   double position = 0;
+  // Instants whose keys it is not shown, though within its reach.
+  std::span<const int64_t> hidden = {};
 };
 
 // What a score is before the product of query and key is added: the learnt
@@ -45,7 +47,8 @@ class ScoreMask {
   }
 
   // Writes the rows of one query for all heads, over `key_columns` keys: that
-  // of head h at rows + h * head_stride.
+  // of head h at rows + h * head_stride. A head that hidden keys leave nothing
+  // to see attends to nothing, also where there is no null logit.
   void Fill(const QueryPlace& query, std::span<const KeyRun> runs,
             int64_t key_columns, float* rows, int64_t head_stride) const;
 
@@ -73,6 +76,9 @@ class ScoreMask {
                 bool regular, float* columns) const;
   void AddBiasGradients(const QueryPlace& query, const KeyRun& run, int head,
                         bool regular, const float* columns, float* table) const;
+  // Takes hidden keys out of rows that are filled otherwise.
+  void Hide(const QueryPlace& query, std::span<const KeyRun> runs,
+            int64_t key_columns, float* rows, int64_t head_stride) const;
 
   const EncoderConfig& config_;
   const LayerConfig& layer_;

@@ -179,6 +179,43 @@ TEST(ScoreMaskColumnsTest, WithoutANullLogitItsColumnIsMasked) {
   }
 }
 
+TEST_P(ScoreMaskTest, HiddenKeysAreMaskedAndNoOthers) {
+  const ScoreMask mask = Mask();
+  const std::vector<int64_t> hidden = {kFirstIndex + 3, kFirstIndex + 20,
+                                       kFirstIndex + 21, kFirstIndex - 1,
+                                       kFirstIndex + kKeys};
+  const int64_t columns = ScoreMask::Columns(kKeys);
+  Matrix open(config_.heads, columns);
+  Matrix partly(config_.heads, columns);
+  QueryPlace place = Place(22);
+  mask.Fill(place, runs_, kKeys, open.data(), columns);
+  place.hidden = hidden;
+  mask.Fill(place, runs_, kKeys, partly.data(), columns);
+  for (const int64_t key : {3, 20, 21}) {
+    for (int head = 0; head < config_.heads; ++head) {
+      open.Row(head)[Column(key)] = kMasked;
+    }
+  }
+  EXPECT_TRUE(HasBits(partly.view(), open.view()));
+}
+
+TEST(ScoreMaskColumnsTest, AHeadWithEveryKeyHiddenAttendsToNothing) {
+  const EncoderConfig config = TextbookConfig();  // without a null logit
+  const Parameters parameters = RandomParameters(config, 1);
+  const ScoreMask mask(config, config.layers[0],
+                       parameters.layers()[0].attention);
+  const std::vector<double> positions = Positions(4, false);
+  const KeyRun run = {0, 4, positions.data(), 0};
+  const std::vector<int64_t> hidden = {0, 1, 2, 3};
+  Matrix rows(config.heads, 16);
+  mask.Fill({3, 3, hidden}, {&run, 1}, 4, rows.data(), 16);
+  for (int head = 0; head < config.heads; ++head) {
+    for (int column = 0; column < 16; ++column) {
+      EXPECT_EQ(rows.Row(head)[column], column == 4 ? 0 : kMasked);
+    }
+  }
+}
+
 // A distance is all that counts, to the bit: regular sampling takes a short
 // cut, which must not show.
 TEST(ScoreMaskColumnsTest, RegularPositionsGiveTheSameBitsAnywhere) {
