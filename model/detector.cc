@@ -82,7 +82,8 @@ class CheckpointDetector final : public Detector {
     std::vector<MemoryWindow> work;
     for (const StreamWindow& window : windows) {
       work.push_back({&static_cast<CheckpointStream*>(window.state)->memory,
-                      window.window, window.with_attention});
+                      window.window, window.with_attention,
+                      window.with_masking});
     }
     return scorer_.Advance(work);
   }

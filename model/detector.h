@@ -2,7 +2,9 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <limits>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -49,6 +51,18 @@ struct PointedInstant {
   double lag_seconds = 0;
   float weight = 0;  // share of the read-out over the reachable instants
   int channel = 0;   // the channel that stood out there
+  // Where the masking check was asked for, and took this instant: by how many
+  // deviations the alarmed residual changes without it. Otherwise NaN.
+  float masking_change = std::numeric_limits<float>::quiet_NaN();
+};
+
+// Whether an alarm rests on what it points back to: by how many deviations the
+// residual that alarmed changes when its forecast is made again without the
+// keys of some earlier instants, in every layer.
+struct MaskingCheck {
+  int instants = 0;   // masked together
+  float pointed = 0;  // without the strongest so many that are pointed back to
+  float random = 0;   // without as many random earlier ones; mean of draws
 };
 
 // The verdict on one instant.
@@ -67,6 +81,9 @@ struct InstantScore {
   std::vector<Contribution> contributions;
   // Strongest first, for alarmed instants; otherwise empty.
   std::vector<PointedInstant> points_back_to;
+  // For alarmed instants, when asked for; none where there is too little to
+  // point back to or to draw from.
+  std::optional<MaskingCheck> masking = std::nullopt;
 };
 
 // The attention of one layer over the reachable instants, for the queries of
@@ -124,6 +141,7 @@ struct StreamWindow {
   StreamState* state = nullptr;
   const data::Window* window = nullptr;  // channels in the model's order
   bool with_attention = false;           // return the full rows as well
+  bool with_masking = false;             // make the masking check of alarms
 };
 
 // One trained model, ready to score: scaler, forecaster, calibration and
@@ -163,8 +181,8 @@ class Detector {
   // REQUIRES: no state twice; every window has the model's channel count.
   // Result i depends, to the bit, on nothing but stream i: not on its
   // neighbours, not on how the stream was cut into windows, not on the thread,
-  // not on with_attention. kInternal: a forecast that is not finite; the
-  // streams involved must be discarded.
+  // not on what is asked for besides. kInternal: a forecast that is not finite;
+  // the streams involved must be discarded.
   virtual absl::StatusOr<std::vector<WindowScore>> Advance(
       std::span<const StreamWindow> windows) const = 0;
 };

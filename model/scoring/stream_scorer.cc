@@ -11,6 +11,7 @@
 #include "model/positions.h"
 #include "model/scoring/attention_capture.h"
 #include "model/scoring/byte_io.h"
+#include "model/scoring/masking_check.h"
 #include "model/scoring/verdict.h"
 
 namespace telltale::model {
@@ -84,6 +85,9 @@ class StreamScorer::Worker {
   absl::Status JudgeLane(Lane& lane);
   void JudgeInstant(Lane& lane, int row);
   void LookBack(Lane& lane, int64_t index, InstantScore& score);
+  void CheckMasking(StreamMemory& memory, int64_t first_key,
+                    int64_t query_index, size_t column, int64_t index,
+                    InstantScore& score);
 
   const Checkpoint& checkpoint_;
   const InputEncoding& encoding_;
@@ -94,6 +98,7 @@ class StreamScorer::Worker {
   std::vector<float> targets_, residuals_, explained_, averages_, readout_;
   std::vector<int64_t> made_at_;
   std::vector<ChannelEvidence> evidence_;
+  Matrix masked_forecasts_;
 };
 
 absl::StatusOr<std::vector<WindowScore>> StreamScorer::Worker::Advance(
@@ -269,6 +274,38 @@ void StreamScorer::Worker::LookBack(Lane& lane, int64_t index,
   score.points_back_to =
       RankEarlierInstants(readout_, first_key, checkpoint_.config.stem_taps,
                           memory.surprises, index, score.time_ns);
+  if (!lane.window.with_masking) return;
+  CheckMasking(memory, first_key, made_at_[static_cast<size_t>(chosen)],
+               static_cast<size_t>(column), index, score);
+}
+
+// Makes the forecast in `column` of instant `query_index`, whose residual
+// alarmed at instant `index`, again without some of its keys, of which
+// `first_key` is the earliest.
+void StreamScorer::Worker::CheckMasking(StreamMemory& memory, int64_t first_key,
+                                        int64_t query_index, size_t column,
+                                        int64_t index, InstantScore& score) {
+  const EncoderConfig& config = checkpoint_.config;
+  std::vector<int64_t> pointed;
+  for (const PointedInstant& p : score.points_back_to) {
+    pointed.push_back(index - p.lag);
+  }
+  // A key stands for the middle of the stem's taps.
+  const int64_t shift = (config.stem_taps - 1) / 2;
+  const Reachable reachable = {
+      std::max(memory.cache.first_index(), first_key - shift),
+      query_index - shift + 1};
+  const auto plan = PlanMasking(pointed, reachable, index, config.stem_taps);
+  if (!plan) return;
+  masked_forecasts_.Resize(static_cast<int64_t>(plan->hidden.size()),
+                           config.forecast_width());
+  encoder_.ForecastWithout(context_, memory.cache, query_index, plan->hidden,
+                           masked_forecasts_.view());
+  std::vector<float> forecasts;
+  for (int64_t i = 0; i < masked_forecasts_.rows(); ++i) {
+    forecasts.push_back(masked_forecasts_.Row(i)[column]);
+  }
+  FillMasking(*plan, forecasts, checkpoint_.scoring.deviation[column], score);
 }
 
 StreamScorer::StreamScorer(const Checkpoint& checkpoint)

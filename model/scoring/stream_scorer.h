@@ -49,6 +49,7 @@ struct MemoryWindow {
   StreamMemory* memory = nullptr;
   const data::Window* window = nullptr;
   bool with_attention = false;
+  bool with_masking = false;
 };
 
 // Turns windows into scores: encode, forecast, take residuals, judge them, and

@@ -191,6 +191,19 @@ Mask TopAlarms(std::span<const float> scores, int64_t count) {
   return alarms;
 }
 
+MaskingEffect MeanMasking(const ScoreFile& scores) {
+  MaskingEffect effect;
+  effect.alarms = static_cast<int>(scores.masking.size());
+  if (effect.alarms == 0) return effect;
+  for (const auto& [row, masking] : scores.masking) {
+    effect.pointed += masking.pointed;
+    effect.random += masking.random;
+  }
+  effect.pointed /= effect.alarms;
+  effect.random /= effect.alarms;
+  return effect;
+}
+
 std::vector<KindReport> ReportKinds(
     std::span<const data::LabelledEvent> labels,
     const model::EventReport& found,
@@ -279,6 +292,7 @@ absl::StatusOr<Evaluation> Evaluate(const ScoreFile& scores,
         {"detector", model::ReportAttribution(attributed)},
         {"random", RandomAttribution(attributed)}};
   }
+  evaluation.masking = MeanMasking(scores);
   evaluation.kinds =
       ReportKinds(labels, evaluation.alarms.front().events, events);
   return evaluation;

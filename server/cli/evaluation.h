@@ -42,6 +42,14 @@ struct Attribution {
   model::AttributionReport report;
 };
 
+// Whether alarms rest on what they point back to: means, over all alarms that
+// were checked, of the change of their residuals, in deviations.
+struct MaskingEffect {
+  int alarms = 0;      // checked
+  double pointed = 0;  // without the instants pointed back to
+  double random = 0;   // without as many random ones
+};
+
 // Labels of one kind. Attribution is of those whose cause is known.
 struct KindReport {
   std::string kind;  // as labelled; empty: not told
@@ -62,7 +70,8 @@ struct Evaluation {
   std::vector<Detection> detection;  // empty: no labels
   std::vector<Alarms> alarms;
   std::vector<Attribution> attribution;  // empty: no label tells its cause
-  std::vector<KindReport> kinds;         // empty: no label tells its kind
+  MaskingEffect masking;
+  std::vector<KindReport> kinds;  // empty: no label tells its kind
 };
 
 // `baselines`: further controls, scores of the same instants. kInvalidArgument,

@@ -117,6 +117,25 @@ std::string AttributionText(const Evaluation& evaluation) {
          table.Text();
 }
 
+std::string MaskingText(const Evaluation& evaluation) {
+  const MaskingEffect& masking = evaluation.masking;
+  if (masking.alarms == 0) {
+    return "Masking check: none in the table; `telltale score --masking` makes "
+           "it\n\n";
+  }
+  const std::string ratio =
+      masking.random > 0
+          ? absl::StrFormat("%.1f", masking.pointed / masking.random)
+          : "-";
+  Table table({"", "alarms", "pointed at", "random", "ratio"});
+  table.Add({"detector", Count(masking.alarms), Share(masking.pointed),
+             Share(masking.random), ratio});
+  return "Masking check: mean change of the alarmed residual, in deviations, "
+         "without the instants\npointed back to most and without as many "
+         "random earlier ones\n" +
+         table.Text();
+}
+
 std::string KindsText(const Evaluation& evaluation) {
   if (evaluation.kinds.empty()) return "";
   Table table({"kind", "labels", "found", "with cause", "hit@1", "hit@3"});
@@ -161,6 +180,16 @@ Json AttributionJson(const model::AttributionReport& report) {
           {"mean_reciprocal_rank", report.mean_reciprocal_rank}};
 }
 
+Json MaskingJson(const MaskingEffect& masking) {
+  if (masking.alarms == 0) return nullptr;
+  Json json = {{"alarms", masking.alarms},
+               {"pointed", masking.pointed},
+               {"random", masking.random},
+               {"ratio", nullptr}};
+  if (masking.random > 0) json["ratio"] = masking.pointed / masking.random;
+  return json;
+}
+
 }  // namespace
 
 std::string EvaluationText(const Evaluation& evaluation) {
@@ -171,7 +200,8 @@ std::string EvaluationText(const Evaluation& evaluation) {
              evaluation.labelled,
              100.0 * evaluation.labelled / evaluation.instants) +
          DetectionText(evaluation) + AlarmsText(evaluation) +
-         AttributionText(evaluation) + KindsText(evaluation);
+         AttributionText(evaluation) + MaskingText(evaluation) +
+         KindsText(evaluation);
 }
 
 std::string EvaluationJson(const Evaluation& evaluation) {
@@ -183,6 +213,7 @@ std::string EvaluationJson(const Evaluation& evaluation) {
                {"detection", Json::array()},
                {"alarms", Json::array()},
                {"attribution", Json::array()},
+               {"masking", MaskingJson(evaluation.masking)},
                {"kinds", Json::array()}};
   for (const Detection& row : evaluation.detection) {
     Json recall = Json::object();

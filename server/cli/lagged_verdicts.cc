@@ -34,7 +34,10 @@ std::optional<model::InstantScore> LaggedVerdicts::Judge(float smoothed) {
     score.score = scoring_.tail.Evidence(smoothed);
     score.probability = 1 - std::pow(10.0F, -score.score);
     score.anomaly = score.score > scoring_.threshold;
-    if (!score.anomaly) score.points_back_to.clear();
+    if (!score.anomaly) {
+      score.points_back_to.clear();
+      score.masking.reset();
+    }
     for (size_t d = 1; d <= lag; ++d) {
       if (!score.anomaly || !score.points_back_to.empty()) break;
       if (d <= next_) {
@@ -62,6 +65,7 @@ void LaggedVerdicts::BorrowCauses(size_t from, int distance,
         1e-9 * static_cast<double>(score.time_ns - cause.time_ns);
     if (cause.time_ns < score.time_ns) score.points_back_to.push_back(cause);
   }
+  if (!score.points_back_to.empty()) score.masking = recent_[from].masking;
 }
 
 }  // namespace telltale::server

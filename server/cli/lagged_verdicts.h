@@ -13,7 +13,8 @@ namespace telltale::server {
 //
 // What an instant has as channel, observed and expected stays its own. An alarm
 // that only the smoothed score raises takes the instants pointed back to from
-// the nearest alarm within `lag`, as far as they lie before itself.
+// the nearest alarm within `lag`, as far as they lie before itself, and their
+// masking check.
 class LaggedVerdicts {
  public:
   LaggedVerdicts(model::SmoothedScoring scoring, int lag)

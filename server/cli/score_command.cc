@@ -40,6 +40,7 @@ struct ScoreFlags {
   std::string data;
   std::string out;
   bool json = false;
+  bool masking = false;
   int lag = 0;
   int threads = 0;
 };
@@ -84,7 +85,7 @@ class RowWriter {
           ScoreTable::Create(flags_.out,
                              flags_.json ? ScoreTable::Format::kJsonLines
                                          : ScoreTable::Format::kCsv,
-                             source_.time_form());
+                             source_.time_form(), flags_.masking);
       if (!table.ok()) return table.status();
       table_ = *std::move(table);
     }
@@ -164,6 +165,7 @@ absl::Status Score(const ScoreFlags& flags) {
 
   RowWriter writer(flags, model, *source, *std::move(lagged));
   ScorePassOptions options;
+  options.with_masking = flags.masking;
   options.threads =
       flags.threads > 0
           ? flags.threads
@@ -212,6 +214,11 @@ void AddScoreCommand(CLI::App& app, CommandResult& result) {
       ->option_text("FILE");
   command->add_flag("--json", flags->json,
                     "JSON lines, one an instant, instead of CSV");
+  command->add_flag("--masking", flags->masking,
+                    "Check whether anomalies rest on what they point back to: "
+                    "adds columns with the change of the residual, in "
+                    "deviations, without those instants and without as many "
+                    "random ones");
   command
       ->add_option("--lag", flags->lag,
                    "Instants that a score may look ahead, for recordings; 0 "

@@ -18,13 +18,18 @@
 namespace telltale::server {
 namespace {
 
-constexpr std::array<std::string_view, 8> kHeadings = {
-    "time",        "score",       "anomaly",     "cause_time",
-    "cause2_time", "cause3_time", "cause4_time", "cause5_time"};
+constexpr std::array<std::string_view, 10> kHeadings = {
+    "time",          "score",       "anomaly",
+    "cause_time",    "cause2_time", "cause3_time",
+    "cause4_time",   "cause5_time", "masking_pointed",
+    "masking_random"};
 constexpr size_t kTime = 0;
 constexpr size_t kScore = 1;
 constexpr size_t kAnomaly = 2;
 constexpr size_t kFirstCause = 3;
+constexpr size_t kEndCause = 8;
+constexpr size_t kMaskingPointed = 8;
+constexpr size_t kMaskingRandom = 9;
 
 class ScoreFileReader {
  public:
@@ -43,9 +48,11 @@ class ScoreFileReader {
 
   absl::Status ReadRow();
   absl::StatusOr<int64_t> ReadTime(size_t field);
-  absl::StatusOr<std::optional<float>> ReadScore() const;
+  // An empty cell is none.
+  absl::StatusOr<std::optional<float>> ReadNumber(size_t field) const;
   absl::StatusOr<bool> ReadAnomaly() const;
   absl::Status ReadCauses();
+  absl::Status ReadMasking();
 
   data::CsvRows rows_;
   std::array<std::optional<size_t>, kHeadings.size()> columns_;
@@ -119,7 +126,7 @@ absl::Status ScoreFileReader::ReadRow() {
   if (!file_.time_ns.empty() && *time_ns <= file_.time_ns.back()) {
     return Error(kTime, "does not increase");
   }
-  const absl::StatusOr<std::optional<float>> score = ReadScore();
+  const absl::StatusOr<std::optional<float>> score = ReadNumber(kScore);
   if (!score.ok()) return score.status();
   const absl::StatusOr<bool> anomaly = ReadAnomaly();
   if (!anomaly.ok()) return anomaly.status();
@@ -131,7 +138,9 @@ absl::Status ScoreFileReader::ReadRow() {
   file_.scores.push_back(
       score->value_or(std::numeric_limits<float>::quiet_NaN()));
   file_.alarms.push_back(*anomaly ? 1 : 0);
-  return *anomaly ? ReadCauses() : absl::OkStatus();
+  if (!*anomaly) return absl::OkStatus();
+  if (absl::Status status = ReadCauses(); !status.ok()) return status;
+  return ReadMasking();
 }
 
 absl::StatusOr<int64_t> ScoreFileReader::ReadTime(size_t field) {
@@ -147,19 +156,20 @@ absl::StatusOr<int64_t> ScoreFileReader::ReadTime(size_t field) {
   return stamp->time_ns;
 }
 
-absl::StatusOr<std::optional<float>> ScoreFileReader::ReadScore() const {
-  const std::string_view text = Text(kScore);
+absl::StatusOr<std::optional<float>> ScoreFileReader::ReadNumber(
+    size_t field) const {
+  const std::string_view text = Text(field);
   if (text.empty()) return std::nullopt;
-  float score = 0;
+  float number = 0;
   const auto parsed =
-      std::from_chars(text.data(), text.data() + text.size(), score);
+      std::from_chars(text.data(), text.data() + text.size(), number);
   if (parsed.ec != std::errc() || parsed.ptr != text.data() + text.size() ||
-      !std::isfinite(score)) {
-    return Error(kScore,
-                 "is no score; expected a finite number, or an empty "
-                 "cell for none");
+      !std::isfinite(number)) {
+    return Error(field, absl::StrFormat("is no %s; expected a finite number, "
+                                        "or an empty cell for none",
+                                        kHeadings[field]));
   }
-  return score;
+  return number;
 }
 
 absl::StatusOr<bool> ScoreFileReader::ReadAnomaly() const {
@@ -171,7 +181,7 @@ absl::StatusOr<bool> ScoreFileReader::ReadAnomaly() const {
 
 absl::Status ScoreFileReader::ReadCauses() {
   std::vector<int64_t> causes;
-  for (size_t field = kFirstCause; field < kHeadings.size(); ++field) {
+  for (size_t field = kFirstCause; field < kEndCause; ++field) {
     if (!Has(field) || Text(field).empty()) continue;
     const absl::StatusOr<int64_t> time_ns = ReadTime(field);
     if (!time_ns.ok()) return time_ns.status();
@@ -179,6 +189,22 @@ absl::Status ScoreFileReader::ReadCauses() {
   }
   if (!causes.empty()) {
     file_.causes_ns.emplace(file_.length() - 1, std::move(causes));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status ScoreFileReader::ReadMasking() {
+  if (!Has(kMaskingPointed) || !Has(kMaskingRandom)) return absl::OkStatus();
+  const auto pointed = ReadNumber(kMaskingPointed);
+  if (!pointed.ok()) return pointed.status();
+  const auto random = ReadNumber(kMaskingRandom);
+  if (!random.ok()) return random.status();
+  if (pointed->has_value() != random->has_value()) {
+    return Error(kMaskingRandom,
+                 "and masking_pointed go together; fill both cells or neither");
+  }
+  if (pointed->has_value()) {
+    file_.masking[file_.length() - 1] = {**pointed, **random};
   }
   return absl::OkStatus();
 }

@@ -23,17 +23,26 @@ struct ScoreFile {
   bool has_causes = false;      // whether there are cause columns
   // What alarmed instants point back to, strongest first, by their index.
   std::map<int, std::vector<int64_t>> causes_ns;
+  // By how much the residuals of alarmed instants change without those, and
+  // without random ones (model::MaskingCheck), by their index.
+  struct Masking {
+    float pointed = 0;
+    float random = 0;
+  };
+  std::map<int, Masking> masking;
 
   int length() const { return static_cast<int>(time_ns.size()); }
 };
 
 // Reads the columns time, score, anomaly and, where they are, cause_time,
-// cause2_time to cause5_time; others are passed over.
+// cause2_time to cause5_time, masking_pointed and masking_random; others are
+// passed over.
 //
 // kNotFound, kPermissionDenied: cannot be opened. kInvalidArgument, naming
 // file, line, column and text: a column that is missing or stands twice, time
 // that does not rise or changes its form, a score that is no number, an anomaly
-// that is not 0 or 1; no row, or none with a score.
+// that is not 0 or 1, one half of a masking check without the other; no row, or
+// none with a score.
 absl::StatusOr<ScoreFile> ReadScoreFile(const std::string& path);
 
 }  // namespace telltale::server

@@ -38,6 +38,7 @@ class Pass {
                    ? kReplaysPerShare * detector.replay_length()
                    : kSingleShare),
         width_(detector.description().channels.size()),
+        with_masking_(options.with_masking),
         state_(detector.NewStream()) {}
 
   absl::Status Run(TelemetrySource& source, const ScoreSink& sink) {
@@ -67,6 +68,7 @@ class Pass {
   const int threads_;
   const int share_;
   const int width_;
+  const bool with_masking_;
   std::unique_ptr<model::StreamState> state_;  // at the end of the last round
   Instants round_;
 };
@@ -140,7 +142,8 @@ absl::Status Pass::AdvanceOver(Lane& lane, int begin, int end,
         {sample(t), sample(stop)}, width_);
     if (!window.ok()) return window.status();
     const model::StreamWindow work = {.state = lane.state.get(),
-                                      .window = &*window};
+                                      .window = &*window,
+                                      .with_masking = with_masking_ && keep};
     auto result = detector_.Advance({&work, 1});
     if (!result.ok()) return result.status();
     if (!keep) continue;

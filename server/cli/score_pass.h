@@ -15,6 +15,7 @@ struct ScorePassOptions {
   // Instants that a thread scores at a time; 0: enough for the replay that
   // goes before them not to matter.
   int share = 0;
+  bool with_masking = false;  // see model::StreamWindow
 };
 
 // Takes the next verdict; one for each instant of the source, in its order.

@@ -30,7 +30,8 @@ struct Cell {
   bool is_text = false;
 };
 
-std::vector<Cell> CellsOf(const ScoreRow& row, data::TimeForm form) {
+std::vector<Cell> CellsOf(const ScoreRow& row, data::TimeForm form,
+                          bool with_masking) {
   const bool text_time = form == data::TimeForm::kRfc3339;
   const bool has_channel = !row.channel.empty();
   std::vector<Cell> cells = {
@@ -54,6 +55,13 @@ std::vector<Cell> CellsOf(const ScoreRow& row, data::TimeForm form) {
                      known ? Number(cause.weight) : "", false});
     cells.push_back(
         {absl::StrFormat("%s_channel", prefix), cause.channel, true});
+  }
+  if (with_masking) {
+    const auto& masking = row.masking;
+    cells.push_back(
+        {"masking_pointed", masking ? Number(masking->pointed) : "", false});
+    cells.push_back(
+        {"masking_random", masking ? Number(masking->random) : "", false});
   }
   return cells;
 }
@@ -132,6 +140,7 @@ ScoreRow RowOf(const model::InstantScore& score,
   for (const model::PointedInstant& p : score.points_back_to) {
     row.causes.push_back({p.time_ns, p.lag, p.weight, name(p.channel)});
   }
+  row.masking = score.masking;
   return row;
 }
 
@@ -163,7 +172,8 @@ std::string DescribeNominal(const ScoreRow& row, data::TimeForm form) {
 
 absl::StatusOr<ScoreTable> ScoreTable::Create(const std::string& path,
                                               Format format,
-                                              data::TimeForm form) {
+                                              data::TimeForm form,
+                                              bool with_masking) {
   std::unique_ptr<std::ofstream> file;
   if (!path.empty()) {
     file = std::make_unique<std::ofstream>(path, std::ios::binary);
@@ -172,26 +182,27 @@ absl::StatusOr<ScoreTable> ScoreTable::Create(const std::string& path,
           "%s: cannot be created; give a path that can be written", path));
     }
   }
-  ScoreTable table(path, format, form, std::move(file));
+  ScoreTable table(path, format, form, with_masking, std::move(file));
   if (format == Format::kCsv) {
-    AppendCsvLine(CellsOf({}, form), &Cell::column, table.line_);
+    AppendCsvLine(CellsOf({}, form, with_masking), &Cell::column, table.line_);
     table.out() << table.line_;
   }
   return table;
 }
 
 ScoreTable::ScoreTable(std::string path, Format format, data::TimeForm form,
-                       std::unique_ptr<std::ofstream> file)
+                       bool with_masking, std::unique_ptr<std::ofstream> file)
     : path_(std::move(path)),
       format_(format),
       form_(form),
+      with_masking_(with_masking),
       file_(std::move(file)) {}
 
 std::ostream& ScoreTable::out() { return file_ ? *file_ : std::cout; }
 
 void ScoreTable::Append(const ScoreRow& row) {
   line_.clear();
-  const std::vector<Cell> cells = CellsOf(row, form_);
+  const std::vector<Cell> cells = CellsOf(row, form_, with_masking_);
   if (format_ == Format::kCsv) {
     AppendCsvLine(cells, &Cell::text, line_);
   } else {

@@ -38,6 +38,7 @@ struct ScoreRow {
   float expected = 0;         // NaN or without channel: not known
   float observed = 0;         // NaN: missing
   std::vector<Cause> causes;  // strongest first
+  std::optional<model::MaskingCheck> masking = std::nullopt;
 };
 
 ScoreRow RowOf(const model::InstantScore& score,
@@ -56,8 +57,9 @@ std::string DescribeNominal(const ScoreRow& row, data::TimeForm form);
 // Writes scores, one row an instant, as CSV with a header or as JSON lines with
 // the same names. Columns: time, state, score, threshold, anomaly, channel,
 // expected, observed, cause_time, cause_weight, cause_channel, and the same
-// three for cause2 to cause5. What is not known is an empty cell or null. Not
-// thread-safe.
+// three for cause2 to cause5; on request masking_pointed and masking_random, in
+// deviations (model::MaskingCheck). What is not known is an empty cell or null.
+// Not thread-safe.
 class ScoreTable {
  public:
   enum class Format { kCsv, kJsonLines };
@@ -65,7 +67,8 @@ class ScoreTable {
   // An empty path is standard output. `form` is that of the input's time
   // column. kPermissionDenied: the file cannot be created.
   static absl::StatusOr<ScoreTable> Create(const std::string& path,
-                                           Format format, data::TimeForm form);
+                                           Format format, data::TimeForm form,
+                                           bool with_masking = false);
 
   void Append(const ScoreRow& row);
 
@@ -75,13 +78,14 @@ class ScoreTable {
 
  private:
   ScoreTable(std::string path, Format format, data::TimeForm form,
-             std::unique_ptr<std::ofstream> file);
+             bool with_masking, std::unique_ptr<std::ofstream> file);
 
   std::ostream& out();
 
   std::string path_;
   Format format_;
   data::TimeForm form_;
+  bool with_masking_;
   std::unique_ptr<std::ofstream> file_;  // null: standard output
   std::string line_;
 };

@@ -1,6 +1,7 @@
 // What a stream is told depends, to the bit, on the stream alone.
 
 #include <algorithm>
+#include <cmath>
 #include <memory>
 #include <string>
 #include <thread>
@@ -39,16 +40,22 @@ struct Passenger {
   }
 };
 
+// What is asked for besides scores.
+struct Extras {
+  bool with_attention = false;
+  bool with_masking = false;
+};
+
 // Advances some of the passengers, in this order, in one call.
 void AdvanceTogether(const std::vector<Passenger*>& passengers,
-                     const std::vector<int>& counts, bool with_attention) {
+                     const std::vector<int>& counts, Extras extras = {}) {
   std::vector<data::Window> windows;
   windows.reserve(passengers.size());
   std::vector<StreamWindow> work;
   for (size_t i = 0; i < passengers.size(); ++i) {
     windows.push_back(passengers[i]->Take(counts[i]));
-    work.push_back(
-        {passengers[i]->state.get(), &windows.back(), with_attention});
+    work.push_back({passengers[i]->state.get(), &windows.back(),
+                    extras.with_attention, extras.with_masking});
   }
   const auto results = PlantDetector().Advance(work).value();
   ASSERT_EQ(results.size(), passengers.size());
@@ -95,8 +102,7 @@ TEST_F(DetectorBitsTest, ScoresDoNotDependOnARandomSplitIntoWindows) {
   for (int round = 0; round < 5; ++round) {
     Passenger passenger(0);
     while (!passenger.done()) {
-      AdvanceTogether({&passenger}, {1 + static_cast<int>(random.Below(50))},
-                      false);
+      AdvanceTogether({&passenger}, {1 + static_cast<int>(random.Below(50))});
     }
     EXPECT_EQ(Texts(passenger.scores), Alone(0)) << "round " << round;
   }
@@ -123,7 +129,7 @@ TEST_F(DetectorBitsTest, ScoresDoNotDependOnBatchNeighboursOrTheirOrder) {
       for (size_t i = 0; i < aboard.size(); ++i) {
         counts.push_back(1 + static_cast<int>(random.Below(40)));
       }
-      AdvanceTogether(aboard, counts, false);
+      AdvanceTogether(aboard, counts);
     }
     for (uint64_t seed = 0; seed < 4; ++seed) {
       EXPECT_EQ(Texts(passengers[seed]->scores), Alone(seed)) << seed;
@@ -140,7 +146,7 @@ TEST_F(DetectorBitsTest, StreamsDoNotLeakIntoEachOther) {
     Overwrite(ruin.series, c, 0, kLength, c % 2 == 0 ? 1e30F : -1e30F);
   }
   while (!first.done()) {
-    AdvanceTogether({&first, &ruin, &second}, {16, 16, 16}, false);
+    AdvanceTogether({&first, &ruin, &second}, {16, 16, 16});
   }
 
   EXPECT_EQ(Texts(first.scores), Alone(0));
@@ -153,11 +159,54 @@ TEST_F(DetectorBitsTest, AskingForAttentionChangesNoBit) {
   Passenger curious(0);
   Passenger incurious(1);
   while (!curious.done()) {
-    AdvanceTogether({&curious, &incurious}, {30, 30}, true);
+    AdvanceTogether({&curious, &incurious}, {30, 30}, {.with_attention = true});
   }
 
   EXPECT_EQ(Texts(curious.scores), Alone(0));
   EXPECT_EQ(Texts(incurious.scores), Alone(1));
+}
+
+// The verdicts without what the masking check adds.
+std::vector<std::string> TextsWithoutMasking(std::vector<InstantScore> scores) {
+  for (InstantScore& score : scores) {
+    score.masking.reset();
+    for (PointedInstant& p : score.points_back_to) p.masking_change = NAN;
+  }
+  return Texts(scores);
+}
+
+TEST_F(DetectorBitsTest, AskingForTheMaskingCheckChangesNoOtherBit) {
+  Passenger curious(0);
+  Passenger incurious(1);
+  while (!curious.done()) {
+    AdvanceTogether({&curious, &incurious}, {30, 30}, {.with_masking = true});
+  }
+
+  EXPECT_EQ(TextsWithoutMasking(curious.scores), Alone(0));
+  const auto checked = [](const InstantScore& s) {
+    return s.masking.has_value();
+  };
+  EXPECT_GE(std::ranges::count_if(curious.scores, checked), 10);
+  EXPECT_EQ(TextsWithoutMasking(incurious.scores), Alone(1));
+}
+
+TEST_F(DetectorBitsTest, TheMaskingCheckDependsOnTheStreamAlone) {
+  Passenger alone(0);
+  while (!alone.done()) {
+    AdvanceTogether({&alone}, {1}, {.with_masking = true});
+  }
+  Random random(79);
+  for (int round = 0; round < 3; ++round) {
+    Passenger mine(0);
+    Passenger other(1 + static_cast<uint64_t>(round));
+    while (!mine.done()) {
+      AdvanceTogether({&other, &mine},
+                      {1 + static_cast<int>(random.Below(20)),
+                       1 + static_cast<int>(random.Below(50))},
+                      {.with_masking = true});
+    }
+    EXPECT_EQ(Texts(mine.scores), Texts(alone.scores)) << "round " << round;
+  }
 }
 
 TEST_F(DetectorBitsTest, FourThreadsAtOnceGiveEachStreamItsScores) {
@@ -182,7 +231,7 @@ TEST_F(DetectorBitsTest, FourThreadsAtOnceGiveEachStreamItsScores) {
 TEST_F(DetectorBitsTest, AStreamMayMoveFromThreadToThread) {
   Passenger passenger(0);
   while (!passenger.done()) {
-    std::thread([&] { AdvanceTogether({&passenger}, {100}, false); }).join();
+    std::thread([&] { AdvanceTogether({&passenger}, {100}); }).join();
   }
 
   EXPECT_EQ(Texts(passenger.scores), Alone(0));

@@ -42,10 +42,11 @@ model::InstantScore Alarm() {
 }
 
 std::string Written(ScoreTable::Format format, data::TimeForm form,
-                    const std::vector<ScoreRow>& rows) {
+                    const std::vector<ScoreRow>& rows,
+                    bool with_masking = false) {
   const auto path = std::filesystem::temp_directory_path() /
                     ("telltale_table_" + std::to_string(getpid()) + ".csv");
-  auto table = ScoreTable::Create(path.string(), format, form);
+  auto table = ScoreTable::Create(path.string(), format, form, with_masking);
   EXPECT_TRUE(table.ok());
   for (const ScoreRow& row : rows) table->Append(row);
   EXPECT_TRUE(table->Close().ok());
@@ -71,6 +72,19 @@ TEST(ScoreTable, WritesOneRowAnInstantUnderFixedColumns) {
       "60,WARMING_UP,,3,0,,,,,,,,,,,,,,,,,,\n"
       "61.5,SCORED,4.1,3,1,\"flow, main\",12.25,9.5,0.5,0.4,pressure"
       ",,,,,,,,,,,,\n");
+}
+
+TEST(ScoreTable, AddsTheMaskingCheckWhenAsked) {
+  model::InstantScore checked = Alarm();
+  checked.masking = model::MaskingCheck{3, 1.5F, 0.25F};
+
+  const std::string text = Written(
+      ScoreTable::Format::kCsv, data::TimeForm::kSeconds,
+      {RowOf(Alarm(), Channels(), 3), RowOf(checked, Channels(), 3)}, true);
+
+  EXPECT_THAT(text, HasSubstr("cause5_channel,masking_pointed,masking_random"));
+  EXPECT_THAT(text, HasSubstr(",pressure,,,,,,,,,,,,,,\n"));
+  EXPECT_THAT(text, HasSubstr(",pressure,,,,,,,,,,,,,1.5,0.25\n"));
 }
 
 TEST(ScoreTable, WritesTheSameNamesAsJsonLines) {

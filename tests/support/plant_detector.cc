@@ -1,6 +1,7 @@
 #include "tests/support/plant_detector.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
@@ -150,6 +151,14 @@ std::string Text(const InstantScore& score) {
     text +=
         absl::StrFormat(" | at %d lag %d (%a s) weight %a channel %d",
                         p.time_ns, p.lag, p.lag_seconds, p.weight, p.channel);
+    if (!std::isnan(p.masking_change)) {
+      text += absl::StrFormat(" masking %a", p.masking_change);
+    }
+  }
+  if (score.masking) {
+    text += absl::StrFormat(" | masking of %d: %a, random %a",
+                            score.masking->instants, score.masking->pointed,
+                            score.masking->random);
   }
   return text;
 }

@@ -85,6 +85,22 @@ TEST(LaggedVerdicts, RaiseTheAlarmBeforeTheCausalScoreDoes) {
   EXPECT_FALSE(verdicts[59].anomaly);
 }
 
+TEST(LaggedVerdicts, TakeTheMaskingCheckWithTheInstantsItIsOf) {
+  auto causal = Quiet(60);
+  for (int t = 30; t < 40; ++t) causal[t].score = 8;
+  causal[30].points_back_to = {{.time_ns = 5 * kSecond, .lag = 25}};
+  causal[30].masking = model::MaskingCheck{1, 2, 0.5F};
+  causal[50].masking = model::MaskingCheck{1, 3, 0.5F};
+
+  const auto verdicts = All(causal);
+
+  ASSERT_TRUE(verdicts[29].anomaly);
+  ASSERT_TRUE(verdicts[29].masking.has_value());
+  EXPECT_EQ(verdicts[29].masking->pointed, 2);
+  ASSERT_FALSE(verdicts[50].anomaly);
+  EXPECT_FALSE(verdicts[50].masking.has_value());
+}
+
 TEST(LaggedVerdicts, BorrowEarlierInstantsFromTheNearestAlarm) {
   auto causal = Quiet(60);
   for (int t = 30; t < 40; ++t) causal[t].score = 8;

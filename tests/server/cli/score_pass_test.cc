@@ -49,6 +49,21 @@ TEST(ScorePass, GivesTheSameBitsForAnyNumberOfThreads) {
   }
 }
 
+TEST(ScorePass, MakesTheSameMaskingChecksForAnyNumberOfThreads) {
+  const data::Series series = model::EventfulSeries(5, 3'000);
+  const TemporaryFile file("run.csv");
+  ASSERT_TRUE(data::WriteCsv(series, file.path()).ok());
+  const std::vector<std::string> unasked =
+      Verdicts(file.path(), {.threads = 1});
+
+  const std::vector<std::string> expected =
+      Verdicts(file.path(), {.threads = 1, .with_masking = true});
+
+  EXPECT_NE(expected, unasked);
+  EXPECT_EQ(Verdicts(file.path(), {.threads = 3, .with_masking = true}),
+            expected);
+}
+
 TEST(ScorePass, EndsWithTheErrorOfItsSink) {
   const data::Series series = model::PlantSeries(5, 300);
   const TemporaryFile file("run.csv");

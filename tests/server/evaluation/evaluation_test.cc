@@ -91,6 +91,25 @@ TEST(Evaluation, TellsEventsAndCauses) {
   EXPECT_NEAR(evaluation->kinds[1].attribution.hit_at_1, 0.5, 1e-12);
 }
 
+TEST(Evaluation, TellsTheRatioOfTheMeanMaskingEffects) {
+  ScoreFile scores = Scores();
+  EXPECT_THAT(EvaluationText(*Evaluate(scores, Labels(), {}, 40)),
+              HasSubstr("telltale score --masking"));
+  scores.masking[500] = {3, 0.5F};
+  scores.masking[1700] = {1, 0};
+
+  const auto evaluation = Evaluate(scores, Labels(), {}, 40);
+
+  ASSERT_TRUE(evaluation.ok()) << evaluation.status();
+  EXPECT_EQ(evaluation->masking.alarms, 2);
+  EXPECT_DOUBLE_EQ(evaluation->masking.pointed, 2);
+  EXPECT_DOUBLE_EQ(evaluation->masking.random, 0.25);
+  EXPECT_THAT(EvaluationText(*evaluation),
+              HasSubstr("detector       2       2.000   0.250    8.0\n"));
+  const auto json = nlohmann::json::parse(EvaluationJson(*evaluation));
+  EXPECT_EQ(json["masking"]["ratio"], 8);
+}
+
 TEST(Evaluation, FindsThresholdsForBudgetsFromTheScores) {
   const auto evaluation = Evaluate(Scores(), Labels(), {}, 40);
 

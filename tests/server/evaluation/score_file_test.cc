@@ -65,6 +65,25 @@ TEST(ScoreFile, ReadsWhatTheScoreTableWrites) {
   }
 }
 
+TEST(ScoreFile, ReadsTheMaskingChecksOfAlarms) {
+  const data::TemporaryFile file("scores.csv",
+                                 "time,score,anomaly,masking_pointed,"
+                                 "masking_random\n"
+                                 "1,0.5,0,,\n2,9,1,1.5,0.25\n3,9,1,,\n");
+
+  const auto scores = ReadScoreFile(file.path());
+
+  ASSERT_TRUE(scores.ok()) << scores.status();
+  ASSERT_EQ(scores->masking.size(), 1);
+  EXPECT_EQ(scores->masking.at(1).pointed, 1.5F);
+  EXPECT_EQ(scores->masking.at(1).random, 0.25F);
+  const std::string header =
+      "time,score,anomaly,masking_pointed,masking_random";
+  EXPECT_THAT(ErrorOf(header + "\n2,9,1,1.5,\n"), HasSubstr("go together"));
+  EXPECT_THAT(ErrorOf(header + "\n2,9,1,nan,1\n"),
+              HasSubstr("is no masking_pointed"));
+}
+
 TEST(ScoreFile, NeedsNoMoreThanThreeColumns) {
   const data::TemporaryFile file("scores.csv",
                                  "anomaly,time,score\n0,1,0.5\n1,2,-7e1\n");
