@@ -1,6 +1,7 @@
 #include "model/checkpoint/checkpoint.h"
 
 #include <cmath>
+#include <cstring>
 #include <utility>
 
 #include "absl/strings/numbers.h"
@@ -28,6 +29,8 @@
 //   scoring.magnitude, scoring.average     [horizons * targets, curve]
 //   scoring.combined                       [curve]
 //   calibration.nominal_scores             [instants]
+//   calibration.instants                   [values] I64: recording_sketch.h;
+//                                          may be missing
 
 namespace telltale::model {
 namespace {
@@ -35,6 +38,7 @@ namespace {
 using Json = nlohmann::json;
 
 constexpr char kFormatVersionKey[] = "format_version";
+constexpr char kInstants[] = "calibration.instants";
 
 absl::Status Damaged(absl::string_view what) {
   return absl::DataLossError(
@@ -226,6 +230,33 @@ StoredTensor StoreCurves(const std::vector<TailCurve>& curves) {
       {static_cast<int64_t>(curves.size()), TailCurve::kSize}, values);
 }
 
+// The numbers of a tensor of 64-bit integers in one dimension; none when there
+// is no such tensor.
+absl::StatusOr<std::vector<int64_t>> Integers(const TensorFile& file,
+                                              const std::string& name) {
+  std::vector<int64_t> values;
+  const auto found = file.tensors.find(name);
+  if (found == file.tensors.end()) return values;
+  const StoredTensor& tensor = found->second;
+  if (tensor.type != TensorType::kI64 || tensor.shape.size() != 1) {
+    return Damaged(
+        absl::StrFormat("tensor %s does not hold I64 in one dimension", name));
+  }
+  values.resize(tensor.bytes.size() / sizeof(int64_t));
+  std::memcpy(values.data(), tensor.bytes.data(),
+              values.size() * sizeof(int64_t));
+  return values;
+}
+
+StoredTensor StoreIntegers(const std::vector<int64_t>& values) {
+  StoredTensor tensor;
+  tensor.type = TensorType::kI64;
+  tensor.shape = {static_cast<int64_t>(values.size())};
+  tensor.bytes.assign(reinterpret_cast<const char*>(values.data()),
+                      values.size() * sizeof(int64_t));
+  return tensor;
+}
+
 absl::Status ReadScaler(const TensorFile& file, int channels, Scaler& scaler) {
   auto center = Values(file, "scaler.center", {channels});
   if (!center.ok()) return center.status();
@@ -285,6 +316,9 @@ absl::Status ReadCalibration(const TensorFile& file, Checkpoint& checkpoint) {
       Values(file, "calibration.nominal_scores", scores->second.shape);
   if (!nominal.ok()) return nominal.status();
   checkpoint.nominal_scores.assign(nominal->begin(), nominal->end());
+  const auto instants = Integers(file, kInstants);
+  if (!instants.ok()) return instants.status();
+  checkpoint.instants = RecordingSketch::FromValues(*instants);
   return absl::OkStatus();
 }
 
@@ -368,6 +402,9 @@ TensorFile Checkpoint::ToFile() const {
   file.tensors["scoring.combined"] = StoreCurves({combined});
   file.tensors["calibration.nominal_scores"] = StoredTensor::Of(
       {static_cast<int64_t>(nominal_scores.size())}, nominal_scores);
+  if (!instants.empty()) {
+    file.tensors[kInstants] = StoreIntegers(instants.Values());
+  }
   return file;
 }
 

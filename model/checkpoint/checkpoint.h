@@ -10,6 +10,7 @@
 #include "absl/status/statusor.h"
 
 #include "data/channel.h"
+#include "model/checkpoint/recording_sketch.h"
 #include "model/checkpoint/safetensors.h"
 #include "model/encoder_config.h"
 #include "model/parameters.h"
@@ -46,6 +47,9 @@ struct Checkpoint {
   // Scores of the held-out telemetry in order of time: what other thresholds
   // and smoothed scores are calibrated on.
   std::vector<float> nominal_scores = {};
+  // Of all instants that it was trained or calibrated on; empty in files that
+  // were written before there was one.
+  RecordingSketch instants = {};
   // JSON objects: how it was trained, and what its card says.
   std::string training_record = "{}";
   std::string card = "{}";

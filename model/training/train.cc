@@ -159,12 +159,18 @@ std::string RecordTraining(std::span<const data::Series> segments,
                            const Trainer::Outcome& outcome,
                            const std::string& data_hash) {
   int64_t instants = 0;
-  for (const data::Series& series : segments) instants += series.length();
+  int64_t first_time_ns = segments.front().time_ns.front();
+  int64_t last_time_ns = first_time_ns;
+  for (const data::Series& series : segments) {
+    instants += series.length();
+    first_time_ns = std::min(first_time_ns, series.time_ns.front());
+    last_time_ns = std::max(last_time_ns, series.time_ns.back());
+  }
   const nlohmann::json record = {
       {"segments", segments.size()},
       {"instants", instants},
-      {"first_time_ns", segments.front().time_ns.front()},
-      {"last_time_ns", segments.back().time_ns.back()},
+      {"first_time_ns", first_time_ns},
+      {"last_time_ns", last_time_ns},
       {"data_sha256", data_hash},
       {"seed", options.seed},
       {"held_out", options.held_out},
@@ -258,6 +264,7 @@ absl::StatusOr<Checkpoint> Train(std::span<const data::Series> segments,
   if (!outcome.ok()) return outcome.status();
   Calibrate(CollectResiduals(trainer, division), options.false_alarms_per_10k,
             checkpoint);
+  for (const data::Series& series : segments) checkpoint.instants.Add(series);
   checkpoint.training_record =
       RecordTraining(segments, options, *outcome, *data_hash);
   return checkpoint;

@@ -7,6 +7,7 @@
 #include <fstream>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -234,6 +235,35 @@ TEST_F(CheckpointTest, RefusesAnyTensorMissingMisshapenOrNotFinite) {
       t.values.push_back(0);
     });
     EXPECT_EQ(longer.code(), absl::StatusCode::kDataLoss) << wanted;
+  }
+}
+
+TEST_F(CheckpointTest, KnowsTheInstantsThatItWasTrainedOn) {
+  Checkpoint saved = PlantModel();
+  saved.instants.Add(PlantSeries(1, 300));
+  ASSERT_FALSE(saved.instants.empty());
+  ASSERT_TRUE(saved.Save(path_).ok());
+
+  const auto loaded = Checkpoint::Load(path_);
+
+  ASSERT_TRUE(loaded.ok()) << loaded.status();
+  EXPECT_EQ(loaded->instants.Values(), saved.instants.Values());
+}
+
+TEST_F(CheckpointTest, RefusesInstantsOfAnotherTypeOrShape) {
+  StoredTensor square;
+  square.type = TensorType::kI64;
+  square.shape = {1, 1};
+  square.bytes = "12345678";
+  for (const StoredTensor& tensor :
+       {StoredTensor::Of({3}, std::vector<float>{1, 2, 3}), square}) {
+    const absl::Status status = LoadChanged([&](TensorFile& file) {
+      file.tensors["calibration.instants"] = tensor;
+    });
+
+    EXPECT_EQ(status.code(), absl::StatusCode::kDataLoss);
+    EXPECT_THAT(std::string(status.message()),
+                HasSubstr("calibration.instants"));
   }
 }
 

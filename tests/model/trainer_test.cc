@@ -64,6 +64,26 @@ TEST(Train, GivesOtherParametersForAnotherSeed) {
   EXPECT_NE(Weights(TrainOn(segments, options).value()), first);
 }
 
+TEST(Train, RemembersWhatTelemetryItWasGiven) {
+  const std::vector<data::Series> segments = {PlantSeries(1, 1500),
+                                              PlantSeries(2, 900)};
+
+  const auto checkpoint = TrainOn(segments, QuickTraining());
+
+  ASSERT_TRUE(checkpoint.ok()) << checkpoint.status();
+  for (const data::Series& series : segments) {
+    SharedInstants shared(checkpoint->instants);
+    // The held-out part too: thresholds were set on it.
+    for (int t = series.length() - 100; t < series.length(); ++t) {
+      shared.Push(series.time_ns[static_cast<size_t>(t)], series.Instant(t));
+    }
+    EXPECT_TRUE(shared.overlap());
+  }
+  const nlohmann::json record = Record(*checkpoint);
+  EXPECT_EQ(record["first_time_ns"], segments[0].time_ns.front());
+  EXPECT_EQ(record["last_time_ns"], segments[0].time_ns.back());
+}
+
 TEST(Train, LearnsWhatCanBeLearnt) {
   const std::vector<data::Series> segments = {PlantSeries(1, 6000)};
   std::vector<TrainingProgress> reports;
