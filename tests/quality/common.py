@@ -115,9 +115,14 @@ class Scores:
   alarms: np.ndarray
 
 
-def read_scores(path):
+def read_rows(path):
+  """A CSV file with a header: a dictionary for each row."""
   with open(path, newline='', encoding='utf-8') as file:
-    rows = list(csv.DictReader(file))
+    return list(csv.DictReader(file))
+
+
+def read_scores(path):
+  rows = read_rows(path)
   scores = np.array([float(r['score']) if r['score'] else np.nan for r in rows])
   if np.isnan(scores).all():
     raise Failure(f'{path} holds no score')
