@@ -14,6 +14,8 @@
 
 #include "data/labels.h"
 #include "data/series_reader.h"
+#include "data/time_stamp.h"
+#include "model/checkpoint/recording_sketch.h"
 #include "model/evaluation/baselines.h"
 #include "server/cli/commands.h"
 #include "server/cli/evaluation.h"
@@ -34,6 +36,7 @@ struct EvaluateFlags {
   std::string data;
   std::string nominal;
   int buffer = kBuffer;
+  bool include_training = false;
   bool json = false;
 };
 
@@ -42,6 +45,37 @@ absl::Status About(const std::string& file, const absl::Status& status) {
   return absl::Status(
       status.code(),
       absl::StrFormat("%s: %s", file, std::string(status.message())));
+}
+
+// Figures of what was learnt from say nothing of what is to come.
+absl::Status CheckUnseen(const EvaluateFlags& flags, const ScoreFile& scores) {
+  if (scores.trained == 0 || flags.include_training) return absl::OkStatus();
+  return absl::FailedPreconditionError(absl::StrFormat(
+      "%s: the model was trained or calibrated on %d of the %d instants "
+      "(column trained), so that figures would flatter it; score other "
+      "telemetry, or count those instants all the same with --include-training",
+      flags.scores, scores.trained, scores.length()));
+}
+
+// The same of baselines.
+absl::Status CheckUnseen(const EvaluateFlags& flags,
+                         const data::Series& nominal,
+                         const data::Series& series) {
+  if (flags.include_training) return absl::OkStatus();
+  model::RecordingSketch sketch;
+  sketch.Add(nominal);
+  model::SharedInstants shared(sketch);
+  for (int t = 0; t < series.length(); ++t) {
+    shared.Push(series.time_ns[t], series.Instant(t));
+  }
+  if (!shared.overlap()) return absl::OkStatus();
+  return absl::FailedPreconditionError(absl::StrFormat(
+      "--nominal: %s shares instants with %s, from %s to %s; baselines must "
+      "not be fitted on what they are evaluated on: give other telemetry, or "
+      "count those instants all the same with --include-training",
+      flags.nominal, flags.data,
+      data::FormatTimeStamp(shared.first_time_ns(), series.time_form),
+      data::FormatTimeStamp(shared.last_time_ns(), series.time_form)));
 }
 
 absl::StatusOr<std::vector<model::Baseline>> Baselines(
@@ -65,6 +99,10 @@ absl::StatusOr<std::vector<model::Baseline>> Baselines(
   }
   const auto nominal = data::ReadSeries(flags.nominal);
   if (!nominal.ok()) return nominal.status();
+  if (absl::Status status = CheckUnseen(flags, *nominal, *series);
+      !status.ok()) {
+    return status;
+  }
   auto baselines = model::TrivialBaselines(*nominal, *series);
   if (!baselines.ok()) return About(flags.nominal, baselines.status());
   return baselines;
@@ -73,6 +111,9 @@ absl::StatusOr<std::vector<model::Baseline>> Baselines(
 absl::Status RunEvaluate(const EvaluateFlags& flags) {
   const absl::StatusOr<ScoreFile> scores = ReadScoreFile(flags.scores);
   if (!scores.ok()) return scores.status();
+  if (absl::Status status = CheckUnseen(flags, *scores); !status.ok()) {
+    return status;
+  }
   const auto labels = data::ReadLabels(flags.labels);
   if (!labels.ok()) return labels.status();
   const auto baselines = Baselines(flags, *scores);
@@ -120,6 +161,9 @@ void AddEvaluateCommand(CLI::App& app, CommandResult& result) {
       "Other telemetry of the same channels, to fit those on");
   data->needs(nominal);
   nominal->needs(data);
+  command->add_flag("--include-training", flags->include_training,
+                    "Count instants that the model or the baselines were "
+                    "fitted on as well; refused otherwise");
   command->add_flag("--json", flags->json, "Print one JSON object");
   command->callback([flags, &result] {
     const absl::Status status = RunEvaluate(*flags);

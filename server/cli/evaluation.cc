@@ -1,6 +1,7 @@
 #include "server/cli/evaluation.h"
 
 #include <algorithm>
+#include <cstdlib>
 #include <limits>
 #include <map>
 #include <utility>
@@ -19,9 +20,9 @@ using model::Interval;
 using model::Mask;
 
 constexpr uint64_t kSeed = 1;
-// Random candidates come from so many instants before the alarm, the recent
-// ones aside.
-constexpr int kRandomReach = 256;
+// Candidates of controls come from so many instants before the alarm, the
+// recent ones aside.
+constexpr int kReach = 256;
 constexpr int kRandomDraws = 200;
 constexpr int kCandidates = 5;
 
@@ -129,7 +130,7 @@ model::AttributionReport RandomAttribution(
       event.candidates.clear();
       for (int i = 0; event.alarm && i < kCandidates; ++i) {
         const auto lag = model::kRecentInstants + 1 +
-                         random.Below(kRandomReach - model::kRecentInstants);
+                         random.Below(kReach - model::kRecentInstants);
         event.candidates.push_back(*event.alarm - static_cast<int>(lag));
       }
       draws.push_back(std::move(event));
@@ -139,6 +140,31 @@ model::AttributionReport RandomAttribution(
   report.events /= kRandomDraws;
   report.found /= kRandomDraws;
   return report;
+}
+
+// The same events, each pointing to the highest of a control's scores before
+// the alarm, no two of them within one tolerance.
+model::AttributionReport PeakAttribution(
+    std::span<const float> scores, std::span<const AttributedEvent> events) {
+  std::vector<AttributedEvent> pointed(events.begin(), events.end());
+  for (AttributedEvent& event : pointed) {
+    event.candidates.clear();
+    if (!event.alarm) continue;
+    const int begin = std::max(0, *event.alarm - kReach);
+    const int end = std::max(begin, *event.alarm - model::kRecentInstants);
+    for (const int place : model::OrderOf(scores.subspan(
+             static_cast<size_t>(begin), static_cast<size_t>(end - begin)))) {
+      const int candidate = begin + place;
+      if (std::ranges::any_of(event.candidates, [&](int other) {
+            return std::abs(other - candidate) <= model::kCauseTolerance;
+          })) {
+        continue;
+      }
+      event.candidates.push_back(candidate);
+      if (event.candidates.size() == kCandidates) break;
+    }
+  }
+  return model::ReportAttribution(pointed);
 }
 
 absl::StatusOr<Detection> Detect(std::string name,
@@ -163,6 +189,10 @@ absl::StatusOr<Detection> Detect(std::string name,
                             model::kEventDistance, excused);
     if (!report.ok()) return report.status();
     detection.recall_at.push_back(report->recall);
+    if (budget != kKindBudget) continue;
+    for (const std::optional<int>& alarm : report->first_alarm) {
+      detection.found.push_back(alarm.has_value());
+    }
   }
   return detection;
 }
@@ -206,7 +236,7 @@ MaskingEffect MeanMasking(const ScoreFile& scores) {
 
 std::vector<KindReport> ReportKinds(
     std::span<const data::LabelledEvent> labels,
-    const model::EventReport& found,
+    const model::EventReport& found, std::span<const Detection> detection,
     std::span<const std::optional<AttributedEvent>> events) {
   std::map<std::string, KindReport> kinds;
   std::map<std::string, std::vector<AttributedEvent>> attributed;
@@ -215,12 +245,17 @@ std::vector<KindReport> ReportKinds(
     report.kind = labels[i].kind;
     ++report.labels;
     report.found += found.first_alarm[i].has_value() ? 1 : 0;
+    report.recall.resize(detection.size());
+    for (size_t row = 0; row < detection.size(); ++row) {
+      report.recall[row] += detection[row].found[i] ? 1 : 0;
+    }
     if (events[i]) attributed[labels[i].kind].push_back(*events[i]);
   }
   std::vector<KindReport> reports;
   if (kinds.size() == 1 && kinds.begin()->first.empty()) return reports;
   for (auto& [kind, report] : kinds) {
     report.attribution = model::ReportAttribution(attributed[kind]);
+    for (double& recall : report.recall) recall /= report.labels;
     reports.push_back(report);
   }
   return reports;
@@ -265,6 +300,7 @@ absl::StatusOr<Evaluation> Evaluate(const ScoreFile& scores,
   Evaluation evaluation;
   evaluation.instants = scores.length();
   evaluation.scored = scores.scored;
+  evaluation.trained = scores.trained;
   evaluation.labels = static_cast<int>(labels.size());
   evaluation.buffer = buffer;
   evaluation.labelled = static_cast<int>(
@@ -291,10 +327,14 @@ absl::StatusOr<Evaluation> Evaluate(const ScoreFile& scores,
     evaluation.attribution = {
         {"detector", model::ReportAttribution(attributed)},
         {"random", RandomAttribution(attributed)}};
+    for (const model::Baseline& control : baselines) {
+      evaluation.attribution.push_back(
+          {control.name, PeakAttribution(control.scores, attributed)});
+    }
   }
   evaluation.masking = MeanMasking(scores);
-  evaluation.kinds =
-      ReportKinds(labels, evaluation.alarms.front().events, events);
+  evaluation.kinds = ReportKinds(labels, evaluation.alarms.front().events,
+                                 evaluation.detection, events);
   return evaluation;
 }
 

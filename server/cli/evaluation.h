@@ -21,6 +21,8 @@ namespace telltale::server {
 // False alarm events for each 10,000 unlabelled instants, at which recall is
 // told.
 inline constexpr double kBudgets[] = {1, 5, 20};
+// The one of them at which recall is told by kind of label.
+inline constexpr double kKindBudget = kBudgets[1];
 
 // How well scores tell labelled instants from others, whatever the threshold.
 struct Detection {
@@ -28,6 +30,7 @@ struct Detection {
   model::Vus vus;
   model::Ranking ranking;
   std::vector<double> recall_at;  // kBudgets, thresholds from these scores
+  std::vector<bool> found;        // each label, at kKindBudget
 };
 
 // What alarms are worth.
@@ -55,6 +58,8 @@ struct KindReport {
   std::string kind;  // as labelled; empty: not told
   int labels = 0;
   int found = 0;
+  // For each row of Evaluation::detection, at kKindBudget.
+  std::vector<double> recall;
   model::AttributionReport attribution;
 };
 
@@ -64,6 +69,7 @@ struct KindReport {
 struct Evaluation {
   int instants = 0;
   int scored = 0;
+  int trained = 0;   // of them, known to the model from training
   int labelled = 0;  // instants
   int labels = 0;
   int buffer = 0;
@@ -74,7 +80,8 @@ struct Evaluation {
   std::vector<KindReport> kinds;  // empty: no label tells its kind
 };
 
-// `baselines`: further controls, scores of the same instants. kInvalidArgument,
+// `baselines`: further controls, scores of the same instants. As a control of
+// attribution they point back to their own highest scores. kInvalidArgument,
 // naming the label (from 1): one that covers no row; or all rows labelled.
 absl::StatusOr<Evaluation> Evaluate(const ScoreFile& scores,
                                     std::span<const data::LabelledEvent> labels,

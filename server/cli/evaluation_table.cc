@@ -112,7 +112,8 @@ std::string AttributionText(const Evaluation& evaluation) {
   return absl::StrFormat(
              "Points back to the cause, within %d instants, from the strongest "
              "alarm of each label\n(the last %d instants do not count; labels "
-             "not found are misses; random: of the 256 before)\n",
+             "not found are misses; controls point to\nthe 256 before: at "
+             "random, or where their own scores are highest)\n",
              model::kCauseTolerance, model::kRecentInstants) +
          table.Text();
 }
@@ -139,14 +140,45 @@ std::string MaskingText(const Evaluation& evaluation) {
 std::string KindsText(const Evaluation& evaluation) {
   if (evaluation.kinds.empty()) return "";
   Table table({"kind", "labels", "found", "with cause", "hit@1", "hit@3"});
+  std::vector<std::string> headings = {"kind"};
+  for (const Detection& row : evaluation.detection) {
+    headings.push_back(row.name);
+  }
+  Table recall(std::move(headings));
   for (const KindReport& row : evaluation.kinds) {
     const bool caused = row.attribution.events > 0;
-    table.Add({row.kind.empty() ? "(none)" : row.kind, Count(row.labels),
-               Count(row.found), Count(row.attribution.events),
+    const std::string kind = row.kind.empty() ? "(none)" : row.kind;
+    table.Add({kind, Count(row.labels), Count(row.found),
+               Count(row.attribution.events),
                caused ? Share(row.attribution.hit_at_1) : "-",
                caused ? Share(row.attribution.hit_at_3) : "-"});
+    std::vector<std::string> cells = {kind};
+    for (const double share : row.recall) cells.push_back(Share(share));
+    recall.Add(std::move(cells));
   }
-  return "By kind of label, at the detector's own threshold\n" + table.Text();
+  return "By kind of label, at the detector's own threshold\n" + table.Text() +
+         absl::StrFormat(
+             "Recall by kind of label, at %g false alarm events per 10,000 "
+             "unlabelled instants\n",
+             kKindBudget) +
+         recall.Text();
+}
+
+// What must not be overlooked before the figures are believed.
+std::string CautionsText(const Evaluation& evaluation) {
+  std::string text;
+  if (evaluation.trained > 0) {
+    text += absl::StrFormat(
+        "Caution: the model was trained or calibrated on %d of these instants; "
+        "figures flatter it.\n\n",
+        evaluation.trained);
+  }
+  if (evaluation.detection.size() == 2) {
+    text +=
+        "One-line detectors, robust z and PCA join the controls with --data "
+        "and --nominal.\n\n";
+  }
+  return text;
 }
 
 Json AlarmsJson(const Alarms& row) {
@@ -199,14 +231,15 @@ std::string EvaluationText(const Evaluation& evaluation) {
              evaluation.instants, evaluation.scored, evaluation.labels,
              evaluation.labelled,
              100.0 * evaluation.labelled / evaluation.instants) +
-         DetectionText(evaluation) + AlarmsText(evaluation) +
-         AttributionText(evaluation) + MaskingText(evaluation) +
-         KindsText(evaluation);
+         CautionsText(evaluation) + DetectionText(evaluation) +
+         AlarmsText(evaluation) + AttributionText(evaluation) +
+         MaskingText(evaluation) + KindsText(evaluation);
 }
 
 std::string EvaluationJson(const Evaluation& evaluation) {
   Json json = {{"instants", evaluation.instants},
                {"scored", evaluation.scored},
+               {"trained", evaluation.trained},
                {"labels", evaluation.labels},
                {"labelled_instants", evaluation.labelled},
                {"buffer", evaluation.buffer},
@@ -236,10 +269,15 @@ std::string EvaluationJson(const Evaluation& evaluation) {
     json["attribution"].push_back(std::move(entry));
   }
   for (const KindReport& row : evaluation.kinds) {
+    Json recall = Json::object();
+    for (size_t i = 0; i < row.recall.size(); ++i) {
+      recall[evaluation.detection[i].name] = row.recall[i];
+    }
     json["kinds"].push_back(
         {{"kind", row.kind},
          {"labels", row.labels},
          {"found", row.found},
+         {absl::StrFormat("recall_at_%g_per_10k", kKindBudget), recall},
          {"attribution", AttributionJson(row.attribution)}});
   }
   // Kinds come from a file and may be any bytes.

@@ -17,6 +17,7 @@
 #include "absl/strings/str_format.h"
 #include <CLI/CLI.hpp>
 
+#include "data/labels.h"
 #include "model/checkpoint/checkpoint.h"
 #include "model/detector.h"
 #include "model/scoring/smoothed_scores.h"
@@ -26,6 +27,7 @@
 #include "server/cli/score_pass.h"
 #include "server/cli/score_table.h"
 #include "server/cli/telemetry_source.h"
+#include "server/cli/trained_span.h"
 
 namespace telltale::server {
 namespace {
@@ -45,16 +47,24 @@ struct ScoreFlags {
   int threads = 0;
 };
 
+// What the checkpoint adds to what its detector knows.
+struct Calibrated {
+  std::optional<LaggedVerdicts> lagged;  // none for a lag of 0
+  // Of the telemetry, what the model was trained on; none: nothing of it.
+  std::optional<data::TimeRange> trained;
+};
+
 // The table, from verdicts in order.
 class RowWriter {
  public:
-  // Views its arguments but the last.
+  // Views its first three arguments.
   RowWriter(const ScoreFlags& flags, const model::ModelDescription& model,
-            const TelemetrySource& source, std::optional<LaggedVerdicts> lagged)
+            const TelemetrySource& source, const Calibrated& calibrated)
       : flags_(flags),
         model_(model),
         source_(source),
-        lagged_(std::move(lagged)) {}
+        lagged_(calibrated.lagged),
+        trained_(calibrated.trained) {}
 
   absl::Status Take(const model::InstantScore& score) {
     if (!lagged_) return Write(score);
@@ -81,18 +91,22 @@ class RowWriter {
  private:
   absl::Status Write(const model::InstantScore& score) {
     if (!table_) {  // how time is written is known with the first instant
-      auto table =
-          ScoreTable::Create(flags_.out,
-                             flags_.json ? ScoreTable::Format::kJsonLines
-                                         : ScoreTable::Format::kCsv,
-                             source_.time_form(), flags_.masking);
+      auto table = ScoreTable::Create(
+          flags_.out,
+          flags_.json ? ScoreTable::Format::kJsonLines
+                      : ScoreTable::Format::kCsv,
+          source_.time_form(),
+          {.masking = flags_.masking, .trained = trained_.has_value()});
       if (!table.ok()) return table.status();
       table_ = *std::move(table);
     }
     ++instants_;
     anomalies_ += score.anomaly ? 1 : 0;
-    table_->Append(RowOf(score, model_.channels,
-                         lagged_ ? lagged_->threshold() : model_.threshold));
+    ScoreRow row = RowOf(score, model_.channels,
+                         lagged_ ? lagged_->threshold() : model_.threshold);
+    row.trained = trained_ && trained_->start_ns <= row.time_ns &&
+                  row.time_ns <= trained_->end_ns;
+    table_->Append(row);
     return absl::OkStatus();
   }
 
@@ -100,15 +114,28 @@ class RowWriter {
   const model::ModelDescription& model_;
   const TelemetrySource& source_;
   std::optional<LaggedVerdicts> lagged_;
+  const std::optional<data::TimeRange> trained_;
   std::optional<ScoreTable> table_;
   int64_t instants_ = 0;
   int64_t anomalies_ = 0;
 };
 
-// Nothing for a lag of 0: those are the service's own scores.
+// Without a lag the scores are the service's own.
 absl::StatusOr<std::optional<LaggedVerdicts>> LaggedBy(
+    int lag, const model::Checkpoint& checkpoint) {
+  if (lag == 0) return std::nullopt;
+  auto scoring = model::SmoothedScoring::Calibrate(
+      checkpoint.nominal_scores, checkpoint.threshold.budget_per_10k, lag);
+  if (!scoring.ok()) {
+    return absl::Status(
+        scoring.status().code(),
+        absl::StrFormat("--lag: %s", scoring.status().message()));
+  }
+  return LaggedVerdicts(*std::move(scoring), lag);
+}
+
+absl::StatusOr<Calibrated> ReadCalibrated(
     const ScoreFlags& flags, const model::ModelDescription& model) {
-  if (flags.lag == 0) return std::nullopt;
   std::string version;
   const auto checkpoint = model::Checkpoint::Load(flags.model, &version);
   if (!checkpoint.ok()) return checkpoint.status();
@@ -116,15 +143,12 @@ absl::StatusOr<std::optional<LaggedVerdicts>> LaggedBy(
     return absl::FailedPreconditionError(absl::StrFormat(
         "%s: the file was replaced while it was read; try again", flags.model));
   }
-  auto scoring = model::SmoothedScoring::Calibrate(
-      checkpoint->nominal_scores, checkpoint->threshold.budget_per_10k,
-      flags.lag);
-  if (!scoring.ok()) {
-    return absl::Status(
-        scoring.status().code(),
-        absl::StrFormat("--lag: %s", scoring.status().message()));
-  }
-  return LaggedVerdicts(*std::move(scoring), flags.lag);
+  auto lagged = LaggedBy(flags.lag, *checkpoint);
+  if (!lagged.ok()) return lagged.status();
+  const auto trained =
+      FindTrainedSpan(flags.data, model.channels, checkpoint->instants);
+  if (!trained.ok()) return trained.status();
+  return Calibrated{*std::move(lagged), *trained};
 }
 
 // Writing must not destroy what is read.
@@ -157,13 +181,13 @@ absl::Status Score(const ScoreFlags& flags) {
   const auto detector = model::Detector::Load(flags.model);
   if (!detector.ok()) return detector.status();
   const model::ModelDescription& model = (*detector)->description();
-  auto lagged = LaggedBy(flags, model);
-  if (!lagged.ok()) return lagged.status();
+  const auto calibrated = ReadCalibrated(flags, model);
+  if (!calibrated.ok()) return calibrated.status();
   absl::StatusOr<TelemetrySource> source =
       TelemetrySource::Open(flags.data, model.channels);
   if (!source.ok()) return source.status();
 
-  RowWriter writer(flags, model, *source, *std::move(lagged));
+  RowWriter writer(flags, model, *source, *calibrated);
   ScorePassOptions options;
   options.with_masking = flags.masking;
   options.threads =
@@ -190,6 +214,10 @@ absl::Status Score(const ScoreFlags& flags) {
   std::cerr << absl::StrFormat(
       "%d instants scored by model '%s', %d anomalous\n", writer.instants(),
       model.name, writer.anomalies());
+  if (calibrated->trained) {
+    std::cerr << "note: some of them the model was trained on, and knows too "
+                 "well; they have a 1 in the column trained\n";
+  }
   return absl::OkStatus();
 }
 

@@ -18,11 +18,11 @@
 namespace telltale::server {
 namespace {
 
-constexpr std::array<std::string_view, 10> kHeadings = {
-    "time",          "score",       "anomaly",
-    "cause_time",    "cause2_time", "cause3_time",
-    "cause4_time",   "cause5_time", "masking_pointed",
-    "masking_random"};
+constexpr std::array<std::string_view, 11> kHeadings = {
+    "time",           "score",       "anomaly",
+    "cause_time",     "cause2_time", "cause3_time",
+    "cause4_time",    "cause5_time", "masking_pointed",
+    "masking_random", "trained"};
 constexpr size_t kTime = 0;
 constexpr size_t kScore = 1;
 constexpr size_t kAnomaly = 2;
@@ -30,6 +30,7 @@ constexpr size_t kFirstCause = 3;
 constexpr size_t kEndCause = 8;
 constexpr size_t kMaskingPointed = 8;
 constexpr size_t kMaskingRandom = 9;
+constexpr size_t kTrained = 10;
 
 class ScoreFileReader {
  public:
@@ -50,7 +51,7 @@ class ScoreFileReader {
   absl::StatusOr<int64_t> ReadTime(size_t field);
   // An empty cell is none.
   absl::StatusOr<std::optional<float>> ReadNumber(size_t field) const;
-  absl::StatusOr<bool> ReadAnomaly() const;
+  absl::StatusOr<bool> ReadFlag(size_t field) const;
   absl::Status ReadCauses();
   absl::Status ReadMasking();
 
@@ -128,7 +129,7 @@ absl::Status ScoreFileReader::ReadRow() {
   }
   const absl::StatusOr<std::optional<float>> score = ReadNumber(kScore);
   if (!score.ok()) return score.status();
-  const absl::StatusOr<bool> anomaly = ReadAnomaly();
+  const absl::StatusOr<bool> anomaly = ReadFlag(kAnomaly);
   if (!anomaly.ok()) return anomaly.status();
   if (!score->has_value()) {
     if (*anomaly) return Error(kAnomaly, "stands in a row without a score");
@@ -138,6 +139,11 @@ absl::Status ScoreFileReader::ReadRow() {
   file_.scores.push_back(
       score->value_or(std::numeric_limits<float>::quiet_NaN()));
   file_.alarms.push_back(*anomaly ? 1 : 0);
+  if (Has(kTrained)) {
+    const absl::StatusOr<bool> trained = ReadFlag(kTrained);
+    if (!trained.ok()) return trained.status();
+    file_.trained += *trained ? 1 : 0;
+  }
   if (!*anomaly) return absl::OkStatus();
   if (absl::Status status = ReadCauses(); !status.ok()) return status;
   return ReadMasking();
@@ -172,11 +178,11 @@ absl::StatusOr<std::optional<float>> ScoreFileReader::ReadNumber(
   return number;
 }
 
-absl::StatusOr<bool> ScoreFileReader::ReadAnomaly() const {
-  const std::string_view text = Text(kAnomaly);
+absl::StatusOr<bool> ScoreFileReader::ReadFlag(size_t field) const {
+  const std::string_view text = Text(field);
   if (text == "1") return true;
   if (text == "0") return false;
-  return Error(kAnomaly, "is neither 0 nor 1");
+  return Error(field, "is neither 0 nor 1");
 }
 
 absl::Status ScoreFileReader::ReadCauses() {

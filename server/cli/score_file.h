@@ -20,7 +20,8 @@ struct ScoreFile {
   std::vector<float> scores;
   std::vector<uint8_t> alarms;  // 1: the detector calls it an anomaly
   int scored = 0;               // instants with a score
-  bool has_causes = false;      // whether there are cause columns
+  int trained = 0;  // instants that the model was trained or calibrated on
+  bool has_causes = false;  // whether there are cause columns
   // What alarmed instants point back to, strongest first, by their index.
   std::map<int, std::vector<int64_t>> causes_ns;
   // By how much the residuals of alarmed instants change without those, and
@@ -35,14 +36,14 @@ struct ScoreFile {
 };
 
 // Reads the columns time, score, anomaly and, where they are, cause_time,
-// cause2_time to cause5_time, masking_pointed and masking_random; others are
-// passed over.
+// cause2_time to cause5_time, masking_pointed, masking_random and trained;
+// others are passed over.
 //
 // kNotFound, kPermissionDenied: cannot be opened. kInvalidArgument, naming
 // file, line, column and text: a column that is missing or stands twice, time
 // that does not rise or changes its form, a score that is no number, an anomaly
-// that is not 0 or 1, one half of a masking check without the other; no row, or
-// none with a score.
+// or trained that is not 0 or 1, one half of a masking check without the other;
+// no row, or none with a score.
 absl::StatusOr<ScoreFile> ReadScoreFile(const std::string& path);
 
 }  // namespace telltale::server

@@ -31,7 +31,7 @@ struct Cell {
 };
 
 std::vector<Cell> CellsOf(const ScoreRow& row, data::TimeForm form,
-                          bool with_masking) {
+                          const ScoreColumns& columns) {
   const bool text_time = form == data::TimeForm::kRfc3339;
   const bool has_channel = !row.channel.empty();
   std::vector<Cell> cells = {
@@ -56,12 +56,15 @@ std::vector<Cell> CellsOf(const ScoreRow& row, data::TimeForm form,
     cells.push_back(
         {absl::StrFormat("%s_channel", prefix), cause.channel, true});
   }
-  if (with_masking) {
+  if (columns.masking) {
     const auto& masking = row.masking;
     cells.push_back(
         {"masking_pointed", masking ? Number(masking->pointed) : "", false});
     cells.push_back(
         {"masking_random", masking ? Number(masking->random) : "", false});
+  }
+  if (columns.trained) {
+    cells.push_back({"trained", row.trained ? "1" : "0", false});
   }
   return cells;
 }
@@ -173,7 +176,7 @@ std::string DescribeNominal(const ScoreRow& row, data::TimeForm form) {
 absl::StatusOr<ScoreTable> ScoreTable::Create(const std::string& path,
                                               Format format,
                                               data::TimeForm form,
-                                              bool with_masking) {
+                                              ScoreColumns columns) {
   std::unique_ptr<std::ofstream> file;
   if (!path.empty()) {
     file = std::make_unique<std::ofstream>(path, std::ios::binary);
@@ -182,27 +185,28 @@ absl::StatusOr<ScoreTable> ScoreTable::Create(const std::string& path,
           "%s: cannot be created; give a path that can be written", path));
     }
   }
-  ScoreTable table(path, format, form, with_masking, std::move(file));
+  ScoreTable table(path, format, form, columns, std::move(file));
   if (format == Format::kCsv) {
-    AppendCsvLine(CellsOf({}, form, with_masking), &Cell::column, table.line_);
+    AppendCsvLine(CellsOf({}, form, columns), &Cell::column, table.line_);
     table.out() << table.line_;
   }
   return table;
 }
 
 ScoreTable::ScoreTable(std::string path, Format format, data::TimeForm form,
-                       bool with_masking, std::unique_ptr<std::ofstream> file)
+                       ScoreColumns columns,
+                       std::unique_ptr<std::ofstream> file)
     : path_(std::move(path)),
       format_(format),
       form_(form),
-      with_masking_(with_masking),
+      columns_(columns),
       file_(std::move(file)) {}
 
 std::ostream& ScoreTable::out() { return file_ ? *file_ : std::cout; }
 
 void ScoreTable::Append(const ScoreRow& row) {
   line_.clear();
-  const std::vector<Cell> cells = CellsOf(row, form_, with_masking_);
+  const std::vector<Cell> cells = CellsOf(row, form_, columns_);
   if (format_ == Format::kCsv) {
     AppendCsvLine(cells, &Cell::text, line_);
   } else {

@@ -39,6 +39,7 @@ struct ScoreRow {
   float observed = 0;         // NaN: missing
   std::vector<Cause> causes;  // strongest first
   std::optional<model::MaskingCheck> masking = std::nullopt;
+  bool trained = false;  // the model was trained or calibrated on it
 };
 
 ScoreRow RowOf(const model::InstantScore& score,
@@ -54,21 +55,26 @@ std::string DescribeAnomaly(const ScoreRow& row, data::TimeForm form);
 // Any other instant in words: when, its score or why it has none.
 std::string DescribeNominal(const ScoreRow& row, data::TimeForm form);
 
+// The columns of a score table that are there on request.
+struct ScoreColumns {
+  bool masking = false;
+  bool trained = false;
+};
+
 // Writes scores, one row an instant, as CSV with a header or as JSON lines with
 // the same names. Columns: time, state, score, threshold, anomaly, channel,
 // expected, observed, cause_time, cause_weight, cause_channel, and the same
 // three for cause2 to cause5; on request masking_pointed and masking_random, in
-// deviations (model::MaskingCheck). What is not known is an empty cell or null.
-// Not thread-safe.
+// deviations (model::MaskingCheck), and trained. What is not known is an empty
+// cell or null. Not thread-safe.
 class ScoreTable {
  public:
   enum class Format { kCsv, kJsonLines };
-
   // An empty path is standard output. `form` is that of the input's time
   // column. kPermissionDenied: the file cannot be created.
   static absl::StatusOr<ScoreTable> Create(const std::string& path,
                                            Format format, data::TimeForm form,
-                                           bool with_masking = false);
+                                           ScoreColumns columns = {});
 
   void Append(const ScoreRow& row);
 
@@ -78,14 +84,14 @@ class ScoreTable {
 
  private:
   ScoreTable(std::string path, Format format, data::TimeForm form,
-             bool with_masking, std::unique_ptr<std::ofstream> file);
+             ScoreColumns columns, std::unique_ptr<std::ofstream> file);
 
   std::ostream& out();
 
   std::string path_;
   Format format_;
   data::TimeForm form_;
-  bool with_masking_;
+  ScoreColumns columns_;
   std::unique_ptr<std::ofstream> file_;  // null: standard output
   std::string line_;
 };

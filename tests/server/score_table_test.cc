@@ -43,10 +43,10 @@ model::InstantScore Alarm() {
 
 std::string Written(ScoreTable::Format format, data::TimeForm form,
                     const std::vector<ScoreRow>& rows,
-                    bool with_masking = false) {
+                    ScoreColumns columns = {}) {
   const auto path = std::filesystem::temp_directory_path() /
                     ("telltale_table_" + std::to_string(getpid()) + ".csv");
-  auto table = ScoreTable::Create(path.string(), format, form, with_masking);
+  auto table = ScoreTable::Create(path.string(), format, form, columns);
   EXPECT_TRUE(table.ok());
   for (const ScoreRow& row : rows) table->Append(row);
   EXPECT_TRUE(table->Close().ok());
@@ -78,13 +78,28 @@ TEST(ScoreTable, AddsTheMaskingCheckWhenAsked) {
   model::InstantScore checked = Alarm();
   checked.masking = model::MaskingCheck{3, 1.5F, 0.25F};
 
-  const std::string text = Written(
-      ScoreTable::Format::kCsv, data::TimeForm::kSeconds,
-      {RowOf(Alarm(), Channels(), 3), RowOf(checked, Channels(), 3)}, true);
+  const std::string text =
+      Written(ScoreTable::Format::kCsv, data::TimeForm::kSeconds,
+              {RowOf(Alarm(), Channels(), 3), RowOf(checked, Channels(), 3)},
+              {.masking = true});
 
   EXPECT_THAT(text, HasSubstr("cause5_channel,masking_pointed,masking_random"));
   EXPECT_THAT(text, HasSubstr(",pressure,,,,,,,,,,,,,,\n"));
   EXPECT_THAT(text, HasSubstr(",pressure,,,,,,,,,,,,,1.5,0.25\n"));
+}
+
+TEST(ScoreTable, SaysWhatTheModelWasTrainedOnWhenAsked) {
+  ScoreRow row = RowOf(Alarm(), Channels(), 3);
+  const ScoreRow other = row;
+  row.trained = true;
+
+  const std::string text =
+      Written(ScoreTable::Format::kCsv, data::TimeForm::kSeconds, {row, other},
+              {.trained = true});
+
+  EXPECT_THAT(text, HasSubstr("cause5_channel,trained\n"));
+  EXPECT_THAT(text, HasSubstr(",pressure,,,,,,,,,,,,,1\n"));
+  EXPECT_THAT(text, HasSubstr(",pressure,,,,,,,,,,,,,0\n"));
 }
 
 TEST(ScoreTable, WritesTheSameNamesAsJsonLines) {

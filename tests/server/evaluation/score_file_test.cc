@@ -84,6 +84,19 @@ TEST(ScoreFile, ReadsTheMaskingChecksOfAlarms) {
               HasSubstr("is no masking_pointed"));
 }
 
+TEST(ScoreFile, CountsTheInstantsThatTheModelWasTrainedOn) {
+  const data::TemporaryFile file("scores.csv",
+                                 "time,score,anomaly,trained\n"
+                                 "1,0.5,0,0\n2,9,1,1\n3,,0,1\n");
+
+  const auto scores = ReadScoreFile(file.path());
+
+  ASSERT_TRUE(scores.ok()) << scores.status();
+  EXPECT_EQ(scores->trained, 2);
+  EXPECT_THAT(ErrorOf("time,score,anomaly,trained\n1,2,0,\n"),
+              AllOf(HasSubstr("(trained)"), HasSubstr("neither 0 nor 1")));
+}
+
 TEST(ScoreFile, NeedsNoMoreThanThreeColumns) {
   const data::TemporaryFile file("scores.csv",
                                  "anomaly,time,score\n0,1,0.5\n1,2,-7e1\n");
