@@ -207,6 +207,13 @@ const std::vector<Setting>& Settings() {
              "Streams that may be open at a time"),
       Number("max_window_length", &Options::max_window_length, 1, 65'536,
              "Instants that a window may have"),
+      Number("max_attention_mib", &Options::max_attention_mib, 1, 65'536,
+             "Memory for attention rows that are being computed or not read "
+             "yet, in MiB; windows that want rows beyond it are refused with a "
+             "retry delay"),
+      Number("attention_seconds", &Options::attention_seconds, 1, 3600,
+             "How long a client may take to read the attention rows of a "
+             "window before its call is cut off"),
       Number("drain_seconds", &Options::drain_seconds, 1, 3600,
              "How long to finish accepted windows after SIGTERM"),
       Text("log_level", &Options::log_level, "LEVEL",

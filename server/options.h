@@ -27,6 +27,8 @@ struct Options {
   int max_queued_windows = 1024;
   int max_streams = 4096;
   int max_window_length = 1024;
+  int max_attention_mib = 256;
+  int attention_seconds = 60;
   int drain_seconds = 8;
   std::string log_level = "info";
 };

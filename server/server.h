@@ -15,6 +15,7 @@
 #include "server/scheduling/batch_scheduler.h"
 #include "server/scheduling/clock.h"
 #include "server/storage/score_store.h"
+#include "server/streaming/attention_budget.h"
 #include "server/streaming/stream_registry.h"
 
 namespace telltale::server {
@@ -54,6 +55,7 @@ class Server {
   Log& log_;
   const Models models_;
   // In the order of dependence: destroyed in reverse.
+  AttentionBudget attention_;
   std::unique_ptr<ScoreStore> store_;
   std::unique_ptr<BatchScheduler> scheduler_;
   StreamRegistry registry_;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/str_format.h"
 
@@ -46,11 +47,13 @@ model::AttentionRows RowsOf(const model::AttentionRows& rows,
 
 AttentionCall* AttentionCall::Start(const StreamCallContext& context,
                                     std::atomic<int>& running,
+                                    grpc::CallbackServerContext* call,
                                     const v1::GetAttentionRequest& request) {
   std::shared_ptr<AttentionCall> self(
-      new AttentionCall(context, running, request));
+      new AttentionCall(context, running, call, request));
   self->self_ = self;
   if (absl::Status status = self->Begin(); !status.ok()) {
+    self->place_.reset();
     self->Finish(ToGrpcStatus(status));
   }
   return self.get();
@@ -58,18 +61,16 @@ AttentionCall* AttentionCall::Start(const StreamCallContext& context,
 
 AttentionCall::AttentionCall(const StreamCallContext& context,
                              std::atomic<int>& running,
+                             grpc::CallbackServerContext* call,
                              const v1::GetAttentionRequest& request)
     : context_(context),
-      running_(running),
+      place_(std::in_place, running),
+      deadline_(call, context.attention_patience),
       request_(request),
-      stream_number_(context.session.scheduler.NewStream()) {
-  running_.fetch_add(1);
-}
-
-AttentionCall::~AttentionCall() { running_.fetch_sub(1); }
+      stream_number_(context.session.scheduler.NewStream()) {}
 
 absl::Status AttentionCall::Begin() {
-  if (running_.load() > kMaxRunning) {
+  if (place_->running() > kMaxRunning) {
     return absl::ResourceExhaustedError(absl::StrFormat(
         "%d requests for attention are in work already", kMaxRunning));
   }
@@ -96,7 +97,7 @@ absl::Status AttentionCall::BeginWithWindow() {
   if (!window.ok()) return window.status();
   model_ = *model;
   state_ = model_->detector->NewStream();
-  return Submit(window->window, true);
+  return SubmitWithRows(window->window);
 }
 
 absl::Status AttentionCall::BeginWithInstant() {
@@ -130,6 +131,7 @@ void AttentionCall::OnTail(absl::StatusOr<StreamTail> tail) {
   if (status.ok()) status = ReplayTail(std::move(*tail));
   if (status.ok()) return;
   unwanted_.store(true);  // the replay may be in the queue already
+  place_.reset();
   Finish(ToGrpcStatus(status));
 }
 
@@ -158,58 +160,75 @@ absl::Status AttentionCall::ReplayTail(StreamTail tail) {
   if (before->window) {
     if (absl::Status status = Submit(
             std::make_shared<const data::Window>(std::move(*before->window)),
-            false);
+            nullptr);
         !status.ok()) {
       return status;
     }
   }
-  return Submit(std::make_shared<const data::Window>(std::move(*asked->window)),
-                true);
+  return SubmitWithRows(
+      std::make_shared<const data::Window>(std::move(*asked->window)));
 }
 
-absl::Status AttentionCall::Submit(std::shared_ptr<const data::Window> window,
-                                   bool with_attention) {
+absl::Status AttentionCall::SubmitWithRows(
+    std::shared_ptr<const data::Window> window) {
+  auto share = context_.session.attention.Reserve(
+      model_->detector->description(), window->length());
+  if (absl::IsInvalidArgument(share.status())) {
+    return WithField(share.status(), "window.time_ns");
+  }
+  if (!share.ok()) return share.status();
+  return Submit(std::move(window), *std::move(share));
+}
+
+absl::Status AttentionCall::Submit(
+    std::shared_ptr<const data::Window> window,
+    std::shared_ptr<const AttentionBudget::Share> share) {
   auto self = shared_from_this();
-  auto task = std::make_unique<ScoreTask>(ScoreTask{
-      .stream = stream_number_,
-      .detector = model_->detector.get(),
-      .state = state_.get(),
-      .window = std::move(window),
-      .with_attention = with_attention,
-      .wanted = [self] { return !self->unwanted_.load(); },
-      .done =
-          [self, with_attention](absl::StatusOr<model::WindowScore> score) {
-            if (with_attention) return self->OnScored(std::move(score));
-            if (!score.ok()) self->unwanted_.store(true);
-          }});
+  const bool with_attention = share != nullptr;
+  auto task = std::make_unique<ScoreTask>(
+      ScoreTask{.stream = stream_number_,
+                .detector = model_->detector.get(),
+                .state = state_.get(),
+                .window = std::move(window),
+                .with_attention = with_attention,
+                .wanted = [self] { return !self->unwanted_.load(); },
+                .done =
+                    [self, share](absl::StatusOr<model::WindowScore> score) {
+                      if (share != nullptr) {
+                        self->OnScored(std::move(score), share);
+                      } else if (!score.ok()) {
+                        self->unwanted_.store(true);
+                      }
+                    }});
   return context_.session.scheduler.Submit(task);
 }
 
-void AttentionCall::OnScored(absl::StatusOr<model::WindowScore> score) {
+void AttentionCall::OnScored(
+    absl::StatusOr<model::WindowScore> score,
+    std::shared_ptr<const AttentionBudget::Share> share) {
+  place_.reset();
   if (!score.ok()) return Finish(ToGrpcStatus(score.status()));
-  for (const model::AttentionRows& rows : score->attention) {
-    const auto& wanted = request_.layers();
-    if (!wanted.empty() &&
-        std::find(wanted.begin(), wanted.end(), rows.layer) == wanted.end()) {
+  std::vector<model::AttentionRows> wanted;
+  for (model::AttentionRows& rows : score->attention) {
+    const auto& layers = request_.layers();
+    if (!layers.empty() &&
+        std::find(layers.begin(), layers.end(), rows.layer) == layers.end()) {
       continue;
     }
-    AddBlocks(only_time_ns_ ? RowsOf(rows, *only_time_ns_) : rows);
+    wanted.push_back(only_time_ns_ ? RowsOf(rows, *only_time_ns_)
+                                   : std::move(rows));
   }
+  blocks_.emplace(std::move(wanted), std::move(share));
+  deadline_.Start();
   WriteNext();
 }
 
-void AttentionCall::AddBlocks(const model::AttentionRows& rows) {
-  ForEachBlock(rows, [this](v1::AttentionRows block) {
-    v1::GetAttentionResponse& response = blocks_.emplace_back();
-    *response.mutable_rows() = std::move(block);
-    response.set_model_version(model_->label->version);
-  });
-}
-
 void AttentionCall::WriteNext() {
-  if (blocks_.empty()) return Finish(grpc::Status::OK);
-  response_ = std::move(blocks_.front());
-  blocks_.pop_front();
+  if (!blocks_->Next(*response_.mutable_rows())) {
+    deadline_.Stop();
+    return Finish(grpc::Status::OK);
+  }
+  response_.set_model_version(model_->label->version);
   StartWrite(&response_);
 }
 
@@ -220,6 +239,9 @@ void AttentionCall::OnWriteDone(bool ok) {
 
 void AttentionCall::OnCancel() { unwanted_.store(true); }
 
-void AttentionCall::OnDone() { self_.reset(); }
+void AttentionCall::OnDone() {
+  deadline_.Forget();
+  self_.reset();
+}
 
 }  // namespace telltale::server

@@ -15,7 +15,6 @@ namespace v1 = ::telltale::v1;
 
 constexpr size_t kMaxTenantBytes = 64;
 constexpr size_t kMaxStreamBytes = 256;
-constexpr int64_t kMaxBlockBytes = 256 << 10;
 // A quarter of what a gRPC client takes unless told otherwise.
 constexpr size_t kMaxAnswerBytes = 1 << 20;
 constexpr int kFewestPoints = 5;
@@ -254,34 +253,6 @@ void ToProto(const StreamReply& reply, v1::StreamWindowsResponse& proto) {
   proto.set_stream(reply.stream);
   std::visit([&proto](const auto& content) { ReplyToProto(content, proto); },
              reply.content);
-}
-
-void ForEachBlock(const model::AttentionRows& rows,
-                  const std::function<void(v1::AttentionRows)>& emit) {
-  const auto queries = static_cast<int64_t>(rows.query_time_ns.size());
-  const auto keys = static_cast<int64_t>(rows.key_time_ns.size());
-  const int64_t row_bytes =
-      std::max<int64_t>(1, keys) * static_cast<int64_t>(sizeof(float));
-  const int64_t block = std::max<int64_t>(1, kMaxBlockBytes / row_bytes);
-  for (int head = 0; head < rows.head_count; ++head) {
-    for (int64_t begin = 0; begin < queries; begin += block) {
-      const int64_t end = std::min(queries, begin + block);
-      const int64_t first = head * queries + begin;
-      const int64_t last = head * queries + end;
-      v1::AttentionRows proto;
-      proto.set_layer(rows.layer);
-      proto.set_head(head);
-      proto.mutable_query_time_ns()->Add(rows.query_time_ns.begin() + begin,
-                                         rows.query_time_ns.begin() + end);
-      proto.mutable_key_time_ns()->Add(rows.key_time_ns.begin(),
-                                       rows.key_time_ns.end());
-      proto.mutable_weights()->Add(rows.weights.begin() + first * keys,
-                                   rows.weights.begin() + last * keys);
-      proto.mutable_nothing()->Add(rows.nothing.begin() + first,
-                                   rows.nothing.begin() + last);
-      emit(std::move(proto));
-    }
-  }
 }
 
 void LimitDetail(

@@ -1,7 +1,6 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <string>
 
 #include "absl/status/status.h"
@@ -45,11 +44,6 @@ void ToProto(const StoredScore& score, ::telltale::v1::StoredScore& proto);
 // Everything but attention rows.
 void ToProto(const StreamReply& reply,
              ::telltale::v1::StreamWindowsResponse& proto);
-
-// Hands `rows` over in blocks of at most 256 KiB of weights, by head and time.
-void ForEachBlock(
-    const model::AttentionRows& rows,
-    const std::function<void(::telltale::v1::AttentionRows)>& emit);
 
 // Takes details away until an answer with `instants` is well below what every
 // client accepts by default: first contributions beyond the largest, then

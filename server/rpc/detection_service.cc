@@ -85,7 +85,7 @@ absl::Status SubmitSingle(const StreamCallContext& context,
 }  // namespace
 
 grpc::ServerBidiReactor<v1::StreamWindowsRequest, v1::StreamWindowsResponse>*
-DetectionService::StreamWindows(grpc::CallbackServerContext* /*context*/) {
+DetectionService::StreamWindows(grpc::CallbackServerContext* context) {
   const std::lock_guard lock(mutex_);
   if (draining_) {
     // Owns itself until OnDone.
@@ -93,7 +93,7 @@ DetectionService::StreamWindows(grpc::CallbackServerContext* /*context*/) {
         absl::UnavailableError("the server is about to stop"));
   }
   std::erase_if(calls_, [](const auto& call) { return call.expired(); });
-  std::shared_ptr<StreamCall> call = StreamCall::Start(context_);
+  std::shared_ptr<StreamCall> call = StreamCall::Start(context_, context);
   calls_.push_back(call);
   return call.get();
 }
@@ -121,9 +121,9 @@ grpc::ServerUnaryReactor* DetectionService::ScoreWindow(
 }
 
 grpc::ServerWriteReactor<v1::GetAttentionResponse>*
-DetectionService::GetAttention(grpc::CallbackServerContext* /*context*/,
+DetectionService::GetAttention(grpc::CallbackServerContext* context,
                                const v1::GetAttentionRequest* request) {
-  return AttentionCall::Start(context_, attention_calls_, *request);
+  return AttentionCall::Start(context_, attention_calls_, context, *request);
 }
 
 }  // namespace telltale::server

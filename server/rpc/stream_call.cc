@@ -30,14 +30,19 @@ AttentionDetail DetailFrom(v1::AttentionDetail detail) {
   }
 }
 
+bool HasRows(const StreamReply& reply) {
+  const auto* scored = std::get_if<WindowScored>(&reply.content);
+  return scored != nullptr && !scored->score.attention.empty();
+}
+
 }  // namespace
 
 std::shared_ptr<StreamCall> StreamCall::Start(
-    const StreamCallContext& context) {
-  std::shared_ptr<StreamCall> call(new StreamCall(context));
-  call->self_ = call;
-  call->StartRead(&call->request_);
-  return call;
+    const StreamCallContext& context, grpc::CallbackServerContext* call) {
+  std::shared_ptr<StreamCall> started(new StreamCall(context, call));
+  started->self_ = started;
+  started->StartRead(&started->request_);
+  return started;
 }
 
 void StreamCall::OnReadDone(bool ok) {
@@ -107,6 +112,7 @@ absl::Status StreamCall::OpenStream(const v1::OpenStream& open) {
       ChannelMap::Create(open.channels(), (*model)->label->channels);
   if (!channels.ok()) return channels.status();
 
+  const AttentionDetail detail = DetailFrom(open.attention_detail());
   std::shared_ptr<StreamSession> session;
   {
     const std::lock_guard lock(mutex_);
@@ -132,14 +138,16 @@ absl::Status StreamCall::OpenStream(const v1::OpenStream& open) {
     if (!lease.ok()) return lease.status();
     session = std::make_shared<StreamSession>(
         context_.session,
-        StreamSession::Options{
-            .epoch = open.epoch(),
-            .detector = (*model)->detector.get(),
-            .model = (*model)->label,
-            .attention_detail = DetailFrom(open.attention_detail())},
+        StreamSession::Options{.epoch = open.epoch(),
+                               .detector = (*model)->detector.get(),
+                               .model = (*model)->label,
+                               .attention_detail = detail},
         std::move(*lease), shared_from_this());
     streams_.emplace(open.stream(),
-                     OpenedStream{session, std::move(*channels)});
+                     OpenedStream{session, std::move(*channels),
+                                  detail == AttentionDetail::kRows
+                                      ? &(*model)->detector->description()
+                                      : nullptr});
     fed_.push_back(session);
   }
   session->Open();
@@ -163,19 +171,29 @@ void StreamCall::TakeWindow(const v1::StreamWindow& sent) {
                   absl::FailedPreconditionError(absl::StrFormat(
                       "stream '%s' is not open in this call", sent.stream())));
   }
-  if (sent.sequence() < 1) {
-    return stream->session->Refuse(
-        sent.sequence(),
-        FieldError("sequence", absl::StrFormat("sequence %d; they begin at 1",
-                                               sent.sequence())));
-  }
-  absl::StatusOr<SentWindow> window =
-      stream->channels.Map(sent.window(), context_.max_window_length);
+  absl::StatusOr<SentWindow> window = ReadWindow(*stream, sent);
   if (!window.ok()) {
     return stream->session->Refuse(sent.sequence(), window.status());
   }
-  window->sequence = sent.sequence();
   stream->session->Take(std::move(*window));
+}
+
+absl::StatusOr<SentWindow> StreamCall::ReadWindow(
+    const OpenedStream& stream, const v1::StreamWindow& sent) {
+  if (sent.sequence() < 1) {
+    return FieldError(
+        "sequence",
+        absl::StrFormat("sequence %d; they begin at 1", sent.sequence()));
+  }
+  absl::StatusOr<SentWindow> window =
+      stream.channels.Map(sent.window(), context_.max_window_length);
+  if (!window.ok()) return window;
+  window->sequence = sent.sequence();
+  if (stream.rows_of == nullptr) return window;
+  const absl::Status fits = context_.session.attention.Check(
+      *stream.rows_of, window->window->length());
+  if (!fits.ok()) return WithField(fits, "window.time_ns");
+  return window;
 }
 
 void StreamCall::Reject(const std::string& stream, int64_t sequence,
@@ -187,50 +205,56 @@ void StreamCall::Reject(const std::string& stream, int64_t sequence,
 void StreamCall::Send(StreamReply reply) {
   const std::lock_guard lock(mutex_);
   if (gone_ || finished_) return;
+  if (HasRows(reply) && ++rows_waiting_ == 1) rows_deadline_.Start();
   replies_.push_back(std::move(reply));
   WriteNextLocked();
 }
 
 void StreamCall::WriteNextLocked() {
   if (writing_ || finished_ || gone_) return;
-  if (blocks_.empty() && !replies_.empty()) BlocksFromLocked(replies_.front());
-  if (!blocks_.empty()) {
-    response_ = std::move(blocks_.front());
-    blocks_.pop_front();
-  } else if (!replies_.empty()) {
-    response_.Clear();
+  if (replies_.empty()) return;
+  if (!rows_ && HasRows(replies_.front())) {
+    auto& scored = std::get<WindowScored>(replies_.front().content);
+    rows_.emplace(std::exchange(scored.score.attention, {}),
+                  std::move(scored.attention_share));
+  }
+  response_.Clear();
+  if (rows_ && rows_->Next(*response_.mutable_attention()->mutable_rows())) {
+    const StreamReply& reply = replies_.front();
+    response_.set_stream(reply.stream);
+    response_.mutable_attention()->set_sequence(
+        std::get<WindowScored>(reply.content).sequence);
+  } else {
+    if (rows_) FinishRowsLocked();
     ToProto(replies_.front(), response_);
     replies_.pop_front();
-  } else {
-    return;
   }
   writing_ = true;
   StartWrite(&response_);
 }
 
-void StreamCall::BlocksFromLocked(StreamReply& reply) {
-  auto* scored = std::get_if<WindowScored>(&reply.content);
-  if (scored == nullptr) return;
-  for (const model::AttentionRows& rows : scored->score.attention) {
-    ForEachBlock(rows, [&](v1::AttentionRows block) {
-      Response& response = blocks_.emplace_back();
-      response.set_stream(reply.stream);
-      response.mutable_attention()->set_sequence(scored->sequence);
-      *response.mutable_attention()->mutable_rows() = std::move(block);
-    });
+void StreamCall::FinishRowsLocked() {
+  rows_.reset();
+  if (--rows_waiting_ > 0) {
+    rows_deadline_.Start();
+  } else {
+    rows_deadline_.Stop();
   }
-  scored->score.attention.clear();
+}
+
+void StreamCall::DropRepliesLocked() {
+  gone_ = true;
+  replies_.clear();
+  rows_.reset();
+  rows_waiting_ = 0;
+  rows_deadline_.Stop();
 }
 
 void StreamCall::OnWriteDone(bool ok) {
   {
     const std::lock_guard lock(mutex_);
     writing_ = false;
-    if (!ok) {
-      gone_ = true;
-      replies_.clear();
-      blocks_.clear();
-    }
+    if (!ok) DropRepliesLocked();
     WriteNextLocked();
   }
   ContinueReading();
@@ -256,7 +280,7 @@ void StreamCall::ContinueReading() {
   }
   const std::lock_guard lock(mutex_);
   if (reading_ || half_closed_ || finished_ || gone_ || !failure_.ok() ||
-      replies_.size() + blocks_.size() >= kMaxWaitingReplies) {
+      replies_.size() >= kMaxWaitingReplies) {
     return;
   }
   fed_.clear();
@@ -278,7 +302,7 @@ void StreamCall::FinishWhenDone() {
         return draining ? session->drained() : session->idle();
       });
   const std::lock_guard lock(mutex_);
-  const bool nothing_left = idle && replies_.empty() && blocks_.empty();
+  const bool nothing_left = idle && replies_.empty();
   if (finished_ || writing_) return;
   if (!nothing_left && failure_.ok() && !gone_) return;
   finished_ = true;
@@ -315,15 +339,14 @@ std::vector<StreamCall::Session> StreamCall::Sessions() const {
 void StreamCall::OnCancel() {
   {
     const std::lock_guard lock(mutex_);
-    gone_ = true;
-    replies_.clear();
-    blocks_.clear();
+    DropRepliesLocked();
   }
   DetachSessions();
   FinishWhenDone();
 }
 
 void StreamCall::OnDone() {
+  rows_deadline_.Forget();
   DetachSessions();
   self_.reset();
 }

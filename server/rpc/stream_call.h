@@ -1,10 +1,12 @@
 #pragma once
 
+#include <chrono>
 #include <cstddef>
 #include <deque>
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -13,7 +15,9 @@
 
 #include "proto/telltale/v1/anomaly_detection_service.grpc.pb.h"
 #include "server/models.h"
+#include "server/rpc/attention_blocks.h"
 #include "server/rpc/channel_map.h"
+#include "server/rpc/read_deadline.h"
 #include "server/streaming/stream_registry.h"
 #include "server/streaming/stream_session.h"
 
@@ -26,6 +30,8 @@ struct StreamCallContext {
   SessionContext session;
   int max_window_length = 1024;
   int max_streams_a_call = 1024;
+  // How long a client may take to read the attention rows of a window.
+  std::chrono::milliseconds attention_patience = std::chrono::minutes(1);
 };
 
 // One StreamWindows call: reads frames, hands their windows to the sessions of
@@ -34,7 +40,8 @@ struct StreamCallContext {
 // At most one read and one write are outstanding. The next frame is read when
 // the replies to the one before are few and no session is congested: a client
 // that does not read its replies stops itself, through HTTP/2 flow control, and
-// nobody else.
+// nobody else. One that leaves attention rows unread is cut off after a while,
+// since they take memory that all calls share.
 //
 // Keeps itself alive until gRPC is done with it; sessions share it until they
 // are detached, since their replies come from other threads. Calls into
@@ -45,7 +52,8 @@ class StreamCall final
       public ReplySink,
       public std::enable_shared_from_this<StreamCall> {
  public:
-  static std::shared_ptr<StreamCall> Start(const StreamCallContext& context);
+  static std::shared_ptr<StreamCall> Start(const StreamCallContext& context,
+                                           grpc::CallbackServerContext* call);
 
   // Answers what was accepted, tells every stream that the server is about to
   // stop, and ends the call.
@@ -63,31 +71,40 @@ class StreamCall final
   struct OpenedStream {
     std::shared_ptr<StreamSession> session;  // shared with its callbacks
     ChannelMap channels;
+    const model::ModelDescription* rows_of = nullptr;  // null: no rows wanted
   };
   using Request = ::telltale::v1::StreamWindowsRequest;
   using Response = ::telltale::v1::StreamWindowsResponse;
   using Session = std::shared_ptr<StreamSession>;
 
-  explicit StreamCall(const StreamCallContext& context) : context_(context) {}
+  StreamCall(const StreamCallContext& context,
+             grpc::CallbackServerContext* call)
+      : context_(context), rows_deadline_(call, context.attention_patience) {}
 
   // On the reading thread, one frame at a time.
   absl::Status CheckFrame() const;
   void TakeFrame();
   absl::Status OpenStream(const ::telltale::v1::OpenStream& open);
   void TakeWindow(const ::telltale::v1::StreamWindow& sent);
+  absl::StatusOr<SentWindow> ReadWindow(
+      const OpenedStream& stream, const ::telltale::v1::StreamWindow& sent);
   void Reject(const std::string& stream, int64_t sequence,
               const absl::Status& reason);
 
   void ContinueReading();
   void FinishWhenDone();
-  // Makes the next message of the replies the one to write; needs the lock.
+  // Makes the next message of the replies the one to write: the attention rows
+  // of a window go ahead of its scores. Needs the lock, as the two below.
   void WriteNextLocked();
-  // Takes the attention rows out of a reply: they go ahead of it.
-  void BlocksFromLocked(StreamReply& reply);
+  // The rows of a window have been written; those of another have their turn.
+  void FinishRowsLocked();
+  // The client is gone: nothing waits for it any more.
+  void DropRepliesLocked();
   std::vector<Session> Sessions() const;
   void DetachSessions();
 
   const StreamCallContext context_;
+  ReadDeadline rows_deadline_;        // runs while rows_waiting_ > 0
   std::shared_ptr<StreamCall> self_;  // until OnDone
   Request request_;
   Response response_;
@@ -96,8 +113,9 @@ class StreamCall final
   std::map<std::string, OpenedStream, std::less<>> streams_;
   // What the last frame fed, to be looked at before the next is read.
   std::vector<Session> fed_;
-  std::deque<StreamReply> replies_;  // bounded by what is read
-  std::deque<Response> blocks_;      // attention rows of the reply in front
+  std::deque<StreamReply> replies_;      // bounded by what is read
+  std::optional<AttentionBlocks> rows_;  // of the reply in front
+  int rows_waiting_ = 0;                 // replies with rows, rows_ included
   bool reading_ = true;
   bool writing_ = false;
   bool half_closed_ = false;

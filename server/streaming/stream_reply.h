@@ -10,6 +10,7 @@
 
 #include "model/detector.h"
 #include "server/storage/score_store.h"
+#include "server/streaming/attention_budget.h"
 
 namespace telltale::server {
 
@@ -28,6 +29,8 @@ struct WindowScored {
   float threshold = 0;
   bool duplicate = false;  // stored before; the scores are those given then
   std::shared_ptr<const ModelLabel> model;
+  // The memory of score.attention; null without. Shared by copies of the reply.
+  std::shared_ptr<const AttentionBudget::Share> attention_share;
 };
 
 // A window, or the opening (sequence 0), has been refused.

@@ -93,6 +93,17 @@ void StreamSession::TakeLocked(
 
 void StreamSession::ScoreLocked(
     const std::shared_ptr<const SentWindow>& window) {
+  const bool with_attention =
+      options_.attention_detail == AttentionDetail::kRows;
+  std::shared_ptr<const AttentionBudget::Share> share;
+  if (with_attention) {
+    auto reserved = context_.attention.Reserve(options_.detector->description(),
+                                               window->window->length());
+    if (!reserved.ok()) {
+      return RejectLocked(window->sequence, reserved.status());
+    }
+    share = *std::move(reserved);
+  }
   auto self = shared_from_this();
   const uint64_t ticket = next_ticket_;  // of the slot added below
   auto task = std::make_unique<ScoreTask>(ScoreTask{
@@ -100,11 +111,12 @@ void StreamSession::ScoreLocked(
       .detector = options_.detector,
       .state = state_.get(),
       .window = window->window,
-      .with_attention = options_.attention_detail == AttentionDetail::kRows,
+      .with_attention = with_attention,
       .wanted = [self] { return self->Wanted(); },
       .done =
-          [self, ticket, window](absl::StatusOr<model::WindowScore> score) {
-            self->OnScored(ticket, window, std::move(score));
+          [self, ticket, window,
+           share](absl::StatusOr<model::WindowScore> score) {
+            self->OnScored(ticket, window, share, std::move(score));
           },
   });
   const absl::Status submitted = context_.scheduler.Submit(task);
@@ -127,9 +139,10 @@ bool StreamSession::Wanted() const {
   return sink_ != nullptr && phase_ == Phase::kOpen;
 }
 
-void StreamSession::OnScored(uint64_t ticket,
-                             const std::shared_ptr<const SentWindow>& sent,
-                             absl::StatusOr<model::WindowScore> score) {
+void StreamSession::OnScored(
+    uint64_t ticket, const std::shared_ptr<const SentWindow>& sent,
+    std::shared_ptr<const AttentionBudget::Share> share,
+    absl::StatusOr<model::WindowScore> score) {
   std::optional<WindowRecord> record;
   Later later;
   {
@@ -146,7 +159,8 @@ void StreamSession::OnScored(uint64_t ticket,
                                         .score = std::move(*score),
                                         .threshold = record->threshold,
                                         .duplicate = false,
-                                        .model = options_.model};
+                                        .model = options_.model,
+                                        .attention_share = std::move(share)};
     } else {
       FailLocked(slot, score.status());
     }
@@ -221,41 +235,6 @@ void StreamSession::OnStored(uint64_t ticket, const absl::Status& status) {
       durable_sequence_ = std::max(durable_sequence_, slot.sequence);
     } else {
       FailLocked(slot, status);
-    }
-    FlushLocked(later);
-  }
-  RunAll(later);
-}
-
-void StreamSession::OnFound(uint64_t ticket,
-                            const absl::StatusOr<WindowRecord>& record) {
-  Later later;
-  {
-    const std::lock_guard lock(mutex_);
-    Slot& slot = *FindLocked(ticket);
-    slot.finished = true;
-    if (record.ok() && record->payload_hash == slot.payload_hash) {
-      model::WindowScore score{.instants = record->instants, .attention = {}};
-      DropUnwanted(score);
-      slot.reply.content = WindowScored{.sequence = slot.sequence,
-                                        .score = std::move(score),
-                                        .threshold = record->threshold,
-                                        .duplicate = true,
-                                        .model = record->model};
-    } else {
-      absl::Status reason = record.status();
-      if (record.ok()) {
-        reason = absl::AlreadyExistsError(absl::StrFormat(
-            "sequence %d of epoch %d was stored with other content; each "
-            "window needs a number of its own",
-            slot.sequence, options_.epoch));
-      } else if (absl::IsNotFound(reason)) {
-        reason = absl::FailedPreconditionError(absl::StrFormat(
-            "sequence %d has not been stored; send it again", slot.sequence));
-      }
-      slot.reply.content = WindowRejected{.sequence = slot.sequence,
-                                          .reason = reason,
-                                          .expected_sequence = next_sequence_};
     }
     FlushLocked(later);
   }
@@ -365,19 +344,6 @@ void StreamSession::FlushLocked(Later& later) {
     }
   }
   if (sink_ != nullptr) later.push_back([sink = sink_] { sink->OnProgress(); });
-}
-
-void StreamSession::LookUpLocked(Slot& slot, Later& later) {
-  if (slot.kind != Slot::Kind::kStored || slot.started) return;
-  slot.started = true;
-  later.push_back([self = shared_from_this(), ticket = slot.ticket,
-                   sequence = slot.sequence] {
-    self->context_.store.FindWindow(
-        self->key_, self->options_.epoch, sequence,
-        [self, ticket](const absl::StatusOr<WindowRecord>& record) {
-          self->OnFound(ticket, record);
-        });
-  });
 }
 
 bool StreamSession::ScoringLocked() const {

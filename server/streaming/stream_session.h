@@ -17,6 +17,7 @@
 #include "server/scheduling/batch_scheduler.h"
 #include "server/scheduling/clock.h"
 #include "server/storage/score_store.h"
+#include "server/streaming/attention_budget.h"
 #include "server/streaming/stream_history.h"
 #include "server/streaming/stream_registry.h"
 #include "server/streaming/stream_reply.h"
@@ -35,6 +36,7 @@ struct SessionContext {
   BatchScheduler& scheduler;
   ScoreStore& store;
   Clock& clock;
+  AttentionBudget& attention;
 };
 
 // A window as a client sent it, its columns in the model's order.
@@ -149,6 +151,7 @@ class StreamSession : public std::enable_shared_from_this<StreamSession> {
   void RejectLocked(int64_t sequence, const absl::Status& reason);
   bool Wanted() const;
   void OnScored(uint64_t ticket, const std::shared_ptr<const SentWindow>& sent,
+                std::shared_ptr<const AttentionBudget::Share> share,
                 absl::StatusOr<model::WindowScore> score);
   WindowRecord KeepLocked(const SentWindow& sent, model::WindowScore& score);
   // Takes out of a reply what the client does not want.

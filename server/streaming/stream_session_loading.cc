@@ -1,5 +1,5 @@
-// How a session gets from the archive what its stream was, at the opening and
-// after a failure.
+// What a session gets from the archive: what its stream was, at the opening and
+// after a failure, and the answers to windows that come again.
 
 #include <algorithm>
 #include <utility>
@@ -162,6 +162,55 @@ void StreamSession::CloseLocked(const absl::Status& reason) {
     RejectLocked(item.sequence, closed_because_);
   }
   early_.clear();
+}
+
+void StreamSession::LookUpLocked(Slot& slot, Later& later) {
+  if (slot.kind != Slot::Kind::kStored || slot.started) return;
+  slot.started = true;
+  later.push_back([self = shared_from_this(), ticket = slot.ticket,
+                   sequence = slot.sequence] {
+    self->context_.store.FindWindow(
+        self->key_, self->options_.epoch, sequence,
+        [self, ticket](const absl::StatusOr<WindowRecord>& record) {
+          self->OnFound(ticket, record);
+        });
+  });
+}
+
+void StreamSession::OnFound(uint64_t ticket,
+                            const absl::StatusOr<WindowRecord>& record) {
+  Later later;
+  {
+    const std::lock_guard lock(mutex_);
+    Slot& slot = *FindLocked(ticket);
+    slot.finished = true;
+    if (record.ok() && record->payload_hash == slot.payload_hash) {
+      model::WindowScore score{.instants = record->instants, .attention = {}};
+      DropUnwanted(score);
+      slot.reply.content = WindowScored{.sequence = slot.sequence,
+                                        .score = std::move(score),
+                                        .threshold = record->threshold,
+                                        .duplicate = true,
+                                        .model = record->model,
+                                        .attention_share = nullptr};
+    } else {
+      absl::Status reason = record.status();
+      if (record.ok()) {
+        reason = absl::AlreadyExistsError(absl::StrFormat(
+            "sequence %d of epoch %d was stored with other content; each "
+            "window needs a number of its own",
+            slot.sequence, options_.epoch));
+      } else if (absl::IsNotFound(reason)) {
+        reason = absl::FailedPreconditionError(absl::StrFormat(
+            "sequence %d has not been stored; send it again", slot.sequence));
+      }
+      slot.reply.content = WindowRejected{.sequence = slot.sequence,
+                                          .reason = reason,
+                                          .expected_sequence = next_sequence_};
+    }
+    FlushLocked(later);
+  }
+  RunAll(later);
 }
 
 }  // namespace telltale::server

@@ -15,6 +15,7 @@
 
 #include "server/scheduling/batch_scheduler.h"
 #include "server/scheduling/score_task.h"
+#include "server/streaming/attention_budget.h"
 #include "server/streaming/stream_registry.h"
 #include "server/streaming/stream_session.h"
 #include "tests/support/fake_detector.h"
@@ -105,7 +106,7 @@ class SessionFixture : public ::testing::Test {
   std::shared_ptr<StreamSession> Open(std::shared_ptr<RecordingSink> sink,
                                       int64_t epoch = 0) {
     auto session = std::make_shared<StreamSession>(
-        SessionContext{scheduler_, store_, clock_},
+        SessionContext{scheduler_, store_, clock_, attention_},
         StreamSession::Options{
             .epoch = epoch, .detector = detector_.get(), .model = label_},
         registry_.Open({.tenant = "default", .stream = "craft"}).value(),
@@ -145,6 +146,7 @@ class SessionFixture : public ::testing::Test {
       std::make_shared<testing::DetectorControl>();
   testing::ManualClock clock_;
   testing::MemoryScoreStore store_;
+  AttentionBudget attention_{1 << 20};
   std::unique_ptr<const model::Detector> detector_;
   std::shared_ptr<const ModelLabel> label_;
   StreamRegistry registry_{16};
