@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdlib>
 #include <limits>
+#include <string>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -61,11 +62,23 @@ void BoundConnections(grpc::ServerBuilder& builder) {
 absl::StatusOr<std::unique_ptr<Server>> Server::Start(const Options& options,
                                                       Models models, Log& log,
                                                       Clock& clock) {
+  auto serving = std::make_shared<ServingStatus>();  // shared with the store
   SqliteScoreStore::Options store_options;
   store_options.path = options.store;
-  store_options.on_fatal = [&log](const absl::Status& status) {
+  store_options.on_writable = [&log, serving, file = options.store](
+                                  const absl::Status& status) {
+    serving->SetWritable(status.ok());
+    if (status.ok()) {
+      log.Info("the store takes windows again; serving", {{"store", file}});
+    } else {
+      log.Error("the store takes no windows; not serving until it does",
+                {{"store", file}, {"reason", std::string(status.message())}});
+    }
+  };
+  store_options.on_fatal = [&log,
+                            file = options.store](const absl::Status& status) {
     log.Error("the store has failed; ending the process",
-              {{"reason", status.ToString()}});
+              {{"store", file}, {"reason", std::string(status.message())}});
     // Nothing may be acknowledged any more, and no part of an orderly end must
     // write. What had been acknowledged is safe.
     std::_Exit(EXIT_FAILURE);
@@ -73,8 +86,9 @@ absl::StatusOr<std::unique_ptr<Server>> Server::Start(const Options& options,
   absl::StatusOr<std::unique_ptr<SqliteScoreStore>> store =
       SqliteScoreStore::Open(std::move(store_options));
   if (!store.ok()) return store.status();
-  std::unique_ptr<Server> server(
-      new Server(options, std::move(models), std::move(*store), log, clock));
+  std::unique_ptr<Server> server(new Server(options, std::move(models),
+                                            std::move(serving),
+                                            std::move(*store), log, clock));
   absl::Status status = server->WarmUp();
   if (status.ok()) status = server->Listen();
   if (!status.ok()) return status;
@@ -82,10 +96,12 @@ absl::StatusOr<std::unique_ptr<Server>> Server::Start(const Options& options,
 }
 
 Server::Server(const Options& options, Models models,
+               std::shared_ptr<ServingStatus> serving,
                std::unique_ptr<ScoreStore> store, Log& log, Clock& clock)
     : options_(options),
       log_(log),
       models_(std::move(models)),
+      serving_(std::move(serving)),
       attention_(int64_t{options.max_attention_mib} << 20),
       store_(std::move(store)),
       scheduler_(std::make_unique<BatchScheduler>(SchedulerOptions(options),
@@ -154,13 +170,7 @@ absl::Status Server::Listen() {
         options_.listen));
   }
   address_ = absl::StrFormat("%s:%d", listen->host, port);
-  auto* health = grpc_server_->GetHealthCheckService();
-  for (const char* service :
-       {::telltale::v1::AnomalyDetectionService::service_full_name(),
-        ::telltale::v1::ScoreHistoryService::service_full_name(),
-        ::telltale::v1::ModelService::service_full_name()}) {
-    health->SetServingStatus(service, true);
-  }
+  serving_->Begin(grpc_server_->GetHealthCheckService());
   log_.Info("serving", {{"address", address_}, {"store", options_.store}});
   return absl::OkStatus();
 }
@@ -169,7 +179,7 @@ void Server::Drain() {
   if (grpc_server_ == nullptr) return;
   log_.Info("draining", {{"streams", registry_.open_streams()},
                          {"queued", scheduler_->queued()}});
-  grpc_server_->GetHealthCheckService()->SetServingStatus(false);
+  serving_->End();
   detection_.Drain();
   // A deadline on the monotonic clock: nobody's clock step can stretch it. The
   // last quarter is for the disk.

@@ -12,6 +12,7 @@
 #include "server/rpc/detection_service.h"
 #include "server/rpc/history_service.h"
 #include "server/rpc/model_service.h"
+#include "server/rpc/serving_status.h"
 #include "server/scheduling/batch_scheduler.h"
 #include "server/scheduling/clock.h"
 #include "server/storage/score_store.h"
@@ -46,6 +47,7 @@ class Server {
 
  private:
   Server(const Options& options, Models models,
+         std::shared_ptr<ServingStatus> serving,
          std::unique_ptr<ScoreStore> store, Log& log, Clock& clock);
 
   absl::Status Listen();
@@ -54,6 +56,7 @@ class Server {
   const Options options_;
   Log& log_;
   const Models models_;
+  const std::shared_ptr<ServingStatus> serving_;  // shared with the store
   // In the order of dependence: destroyed in reverse.
   AttentionBudget attention_;
   std::unique_ptr<ScoreStore> store_;

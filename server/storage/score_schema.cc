@@ -2,6 +2,7 @@
 
 #include <array>
 #include <cstdint>
+#include <filesystem>
 #include <string>
 
 #include "absl/strings/str_format.h"
@@ -70,31 +71,51 @@ CREATE INDEX anomalies ON instants(stream_id, time_ns, epoch, sequence)
 )sql",
 };
 
+// Whether the tables are ours, or there are none where none are expected.
+absl::StatusOr<bool> IsStore(SqliteConnection& connection, int64_t version) {
+  if (version == 0) {
+    const absl::StatusOr<int64_t> others =
+        connection.QueryInt64("SELECT count(*) FROM sqlite_master");
+    if (!others.ok()) return others.status();
+    return *others == 0;
+  }
+  const absl::StatusOr<int64_t> ours = connection.QueryInt64(
+      "SELECT count(*) FROM sqlite_master WHERE type = 'table' AND "
+      "name IN ('streams', 'models', 'windows', 'instants')");
+  if (!ours.ok()) return ours.status();
+  return *ours == 4;
+}
+
 }  // namespace
 
 int ScoreSchemaVersion() { return static_cast<int>(kSteps.size()); }
 
-absl::Status MigrateScoreSchema(SqliteConnection& connection) {
+absl::Status MigrateScoreSchema(SqliteConnection& connection,
+                                const std::filesystem::path& path) {
   const absl::StatusOr<int64_t> found =
       connection.QueryInt64("PRAGMA user_version");
   if (!found.ok()) return found.status();
   if (*found < 0 || *found > ScoreSchemaVersion()) {
     return absl::FailedPreconditionError(absl::StrFormat(
-        "the store has version %d; this program knows versions up to %d: use "
-        "the program that wrote it, or another file",
-        *found, ScoreSchemaVersion()));
+        "%s: the store has version %d; this program knows versions up to %d: "
+        "use the program that wrote it, or another file",
+        path.string(), *found, ScoreSchemaVersion()));
+  }
+  const absl::StatusOr<bool> is_store = IsStore(connection, *found);
+  if (!is_store.ok()) return is_store.status();
+  if (!*is_store) {
+    return absl::FailedPreconditionError(absl::StrFormat(
+        "%s: the file is a database of another program; give the path of a "
+        "store, or of a file that is not there yet",
+        path.string()));
   }
   for (int64_t version = *found; version < ScoreSchemaVersion(); ++version) {
     const std::string sql =
         absl::StrFormat("BEGIN IMMEDIATE;%sPRAGMA user_version=%d;COMMIT;",
                         kSteps.at(version), version + 1);
-    if (const absl::Status status = connection.Execute(sql.c_str());
-        !status.ok()) {
+    if (absl::Status status = connection.Execute(sql.c_str()); !status.ok()) {
       connection.Execute("ROLLBACK").IgnoreError();
-      return absl::Status(
-          status.code(),
-          absl::StrFormat("cannot bring the store from version %d to %d: %s",
-                          version, version + 1, status.ToString()));
+      return status;
     }
   }
   return absl::OkStatus();

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <filesystem>
+
 #include "absl/status/status.h"
 
 #include "server/storage/sqlite.h"
@@ -11,8 +13,9 @@ namespace telltale::server {
 int ScoreSchemaVersion();
 
 // Brings a new or older file up to ScoreSchemaVersion(), one version at a time,
-// each in a transaction of its own. kFailedPrecondition: a later program wrote
-// the file.
-absl::Status MigrateScoreSchema(SqliteConnection& connection);
+// each in a transaction of its own. `path` is for messages.
+// kFailedPrecondition: a later program, or one of another kind, wrote the file.
+absl::Status MigrateScoreSchema(SqliteConnection& connection,
+                                const std::filesystem::path& path);
 
 }  // namespace telltale::server

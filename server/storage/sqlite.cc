@@ -13,31 +13,69 @@ constexpr int kBusyTimeoutMs = 2000;
 // The largest blob or row, well above the largest window.
 constexpr int kMaxRowBytes = 64 << 20;
 
-absl::StatusCode CodeFor(int sqlite_code) {
+// What an error means to whoever runs the server.
+struct Meaning {
+  absl::StatusCode code;
+  std::string_view what;
+  std::string_view advice;
+};
+
+Meaning MeaningOf(int sqlite_code) {
   switch (sqlite_code & 0xFF) {
     case SQLITE_CORRUPT:
+      return {absl::StatusCode::kDataLoss, "the store is damaged",
+              "put a copy of it back, or begin another file; `sqlite3 FILE "
+              ".recover` saves what can still be read"};
     case SQLITE_NOTADB:
-      return absl::StatusCode::kDataLoss;
+      return {absl::StatusCode::kDataLoss, "the file is no store",
+              "give the path of a store, or of a file that is not there yet"};
     case SQLITE_FULL:
-      return absl::StatusCode::kResourceExhausted;
+      return {absl::StatusCode::kResourceExhausted, "the disk is full",
+              "make room on it"};
     case SQLITE_BUSY:
     case SQLITE_LOCKED:
-      return absl::StatusCode::kUnavailable;
+      return {absl::StatusCode::kUnavailable,
+              "another program keeps the store locked", "close that program"};
     case SQLITE_CANTOPEN:
     case SQLITE_PERM:
     case SQLITE_READONLY:
-      return absl::StatusCode::kFailedPrecondition;
+      return {absl::StatusCode::kFailedPrecondition,
+              "the store cannot be written",
+              "change the permissions of the file and its directory, or give "
+              "another file"};
+    case SQLITE_IOERR:
+      return {absl::StatusCode::kInternal,
+              "the disk failed to read or write the store",
+              "look after the disk, then start the server again"};
     default:
-      return absl::StatusCode::kInternal;
+      return {absl::StatusCode::kInternal, sqlite3_errstr(sqlite_code),
+              "start the server again; if that does not help, give another "
+              "file"};
   }
+}
+
+// Absolute; empty for a connection that is not open.
+std::string FileOf(sqlite3* connection) {
+  const char* path = sqlite3_db_filename(connection, "main");
+  return path == nullptr ? "" : path;
 }
 
 }  // namespace
 
-absl::Status SqliteError(sqlite3* connection, std::string_view doing) {
+absl::Status SqliteError(sqlite3* connection) {
+  // SQLite's own message is left out: it may quote statements, line by line.
   const int code = sqlite3_extended_errcode(connection);
-  return {CodeFor(code), absl::StrFormat("%s: %s (SQLite code %d)", doing,
-                                         sqlite3_errmsg(connection), code)};
+  const Meaning meaning = MeaningOf(code);
+  return {meaning.code,
+          absl::StrFormat("%s: %s (SQLite code %d); %s", FileOf(connection),
+                          meaning.what, code, meaning.advice)};
+}
+
+absl::Status DamagedRows(sqlite3* connection, std::string_view what) {
+  return absl::DataLossError(
+      absl::StrFormat("%s: %s; put the file back from a copy, or begin another "
+                      "epoch or another file",
+                      FileOf(connection), what));
 }
 
 absl::StatusOr<SqliteStatement> SqliteStatement::Prepare(sqlite3* connection,
@@ -45,7 +83,7 @@ absl::StatusOr<SqliteStatement> SqliteStatement::Prepare(sqlite3* connection,
   sqlite3_stmt* raw = nullptr;
   if (sqlite3_prepare_v3(connection, sql, -1, SQLITE_PREPARE_PERSISTENT, &raw,
                          nullptr) != SQLITE_OK) {
-    return SqliteError(connection, "cannot prepare a statement");
+    return SqliteError(connection);
   }
   SqliteStatement statement;
   statement.statement_.reset(raw);
@@ -84,8 +122,9 @@ SqliteStatement& SqliteStatement::BindNull(int index) {
 absl::StatusOr<bool> SqliteStatement::Step() {
   sqlite3* const connection = sqlite3_db_handle(statement_.get());
   if (bind_code_ != SQLITE_OK) {
-    return absl::InternalError(absl::StrFormat("cannot bind a parameter: %s",
-                                               sqlite3_errstr(bind_code_)));
+    return absl::InternalError(absl::StrFormat(
+        "%s: a value cannot be stored or looked up: %s; send less at once",
+        FileOf(connection), sqlite3_errstr(bind_code_)));
   }
   switch (sqlite3_step(statement_.get())) {
     case SQLITE_ROW:
@@ -93,7 +132,7 @@ absl::StatusOr<bool> SqliteStatement::Step() {
     case SQLITE_DONE:
       return false;
     default:
-      return SqliteError(connection, "cannot run a statement");
+      return SqliteError(connection);
   }
 }
 
@@ -150,10 +189,7 @@ absl::StatusOr<SqliteConnection> SqliteConnection::Open(
   }
   sqlite3_extended_result_codes(raw, 1);
   sqlite3_busy_timeout(raw, kBusyTimeoutMs);
-  if (const absl::Status status = connection.Harden(); !status.ok()) {
-    return absl::Status(status.code(), absl::StrFormat("%s: %s", path.string(),
-                                                       status.ToString()));
-  }
+  if (absl::Status status = connection.Harden(); !status.ok()) return status;
   return connection;
 }
 
@@ -172,11 +208,10 @@ absl::Status SqliteConnection::Harden() {
                           "PRAGMA temp_store=MEMORY"}) {
     if (absl::Status status = Execute(sql); !status.ok()) return status;
   }
-  if (absl::Status status = ExpectPragma("PRAGMA trusted_schema", 0);
-      !status.ok()) {
+  if (absl::Status status = ExpectPragma("trusted_schema", 0); !status.ok()) {
     return status;
   }
-  return ExpectPragma("PRAGMA cell_size_check", 1);
+  return ExpectPragma("cell_size_check", 1);
 }
 
 absl::StatusOr<SqliteConnection> SqliteConnection::OpenWriter(
@@ -202,9 +237,9 @@ absl::StatusOr<SqliteConnection> SqliteConnection::OpenWriter(
       return status;
     }
   }
-  absl::Status status = connection->ExpectPragma("PRAGMA synchronous", 2);
+  absl::Status status = connection->ExpectPragma("synchronous", 2);
   if (status.ok()) {
-    status = connection->ExpectPragma("PRAGMA foreign_keys", 1);
+    status = connection->ExpectPragma("foreign_keys", 1);
   }
   if (!status.ok()) return status;
   absl::StatusOr<SqliteStatement> mode =
@@ -234,7 +269,7 @@ absl::StatusOr<SqliteConnection> SqliteConnection::OpenReader(
 
 absl::Status SqliteConnection::Execute(const char* sql) {
   if (sqlite3_exec(get(), sql, nullptr, nullptr, nullptr) != SQLITE_OK) {
-    return SqliteError(get(), sql);
+    return SqliteError(get());
   }
   return absl::OkStatus();
 }
@@ -244,20 +279,25 @@ absl::StatusOr<int64_t> SqliteConnection::QueryInt64(const char* sql) {
   if (!statement.ok()) return statement.status();
   const absl::StatusOr<bool> row = statement->Step();
   if (!row.ok()) return row.status();
-  if (!*row) return absl::NotFoundError(absl::StrFormat("%s: no row", sql));
+  if (!*row) {
+    return absl::NotFoundError(
+        absl::StrFormat("%s: a question has no answer", FileOf(get())));
+  }
   const int64_t value = statement->Int64(0);
   statement->Reset();
   return value;
 }
 
-absl::Status SqliteConnection::ExpectPragma(const char* query,
+absl::Status SqliteConnection::ExpectPragma(std::string_view name,
                                             int64_t expected) {
-  const absl::StatusOr<int64_t> value = QueryInt64(query);
+  const std::string query = absl::StrFormat("PRAGMA %s", name);
+  const absl::StatusOr<int64_t> value = QueryInt64(query.c_str());
   if (!value.ok()) return value.status();
   if (*value == expected) return absl::OkStatus();
   return absl::FailedPreconditionError(absl::StrFormat(
-      "%s gives %d where %d was set; this SQLite library was built without it",
-      query, *value, expected));
+      "%s: the SQLite library does not keep its setting %s: %d instead of %d; "
+      "install the one of the distribution",
+      FileOf(get()), name, *value, expected));
 }
 
 }  // namespace telltale::server

@@ -12,10 +12,14 @@
 
 namespace telltale::server {
 
-// kDataLoss: a damaged file. kResourceExhausted: the disk is full.
-// kUnavailable: locked. kInternal: everything else, with SQLite's extended
-// code. `doing` says what was tried.
-absl::Status SqliteError(sqlite3* connection, std::string_view doing);
+// The connection's last error, on one line: the file, what is wrong, SQLite's
+// extended code, and what to do. kDataLoss: a damaged file, or no store.
+// kResourceExhausted: the disk is full. kUnavailable: locked.
+// kFailedPrecondition: it may not be written. kInternal: everything else.
+absl::Status SqliteError(sqlite3* connection);
+
+// kDataLoss: rows that can be read and make no sense. `what` names them.
+absl::Status DamagedRows(sqlite3* connection, std::string_view what);
 
 // A prepared statement. Used by the thread of its connection, which must
 // outlive it.
@@ -105,7 +109,8 @@ class SqliteConnection {
   static absl::StatusOr<SqliteConnection> Open(
       const std::filesystem::path& path, int flags);
   absl::Status Harden();
-  absl::Status ExpectPragma(const char* query, int64_t expected);
+  // That a setting was kept: SQLite ignores what it was built without.
+  absl::Status ExpectPragma(std::string_view name, int64_t expected);
 
   std::unique_ptr<sqlite3, Close> connection_;
 };

@@ -121,12 +121,16 @@ absl::StatusOr<std::shared_ptr<const ModelLabel>> SqliteScoreReader::Model(
   const absl::StatusOr<bool> row = find_model_.Step();
   if (!row.ok()) return row.status();
   if (!*row) {
-    return absl::DataLossError(
-        absl::StrFormat("stored model %d is missing", model_id));
+    return DamagedRows(connection_.get(),
+                       absl::StrFormat("model %d is missing", model_id));
   }
   absl::StatusOr<data::ChannelSet> channels =
       DecodeChannels(find_model_.Blob(2));
-  if (!channels.ok()) return channels.status();
+  if (!channels.ok()) {
+    return DamagedRows(
+        connection_.get(),
+        absl::StrFormat("the channels of model %d are damaged", model_id));
+  }
   auto label = std::make_shared<ModelLabel>();
   label->name = find_model_.Text(0);
   label->version = find_model_.Text(1);
@@ -187,7 +191,8 @@ absl::StatusOr<StreamTail> SqliteScoreReader::FindTail(const TailQuery& query) {
     tail.windows.push_back(std::move(*window));
   }
   if (tail.windows.empty()) {
-    return absl::DataLossError(
+    return DamagedRows(
+        connection_.get(),
         absl::StrFormat("window %d of stream '%s', epoch %d, is missing",
                         last->sequence, query.key.stream, last->epoch));
   }
@@ -203,11 +208,14 @@ absl::StatusOr<WindowRecord> SqliteScoreReader::ReadWindow(
   record.key = key;
   record.epoch = row.Int64(0);
   record.sequence = row.Int64(1);
-  const absl::Status damaged = absl::DataLossError(
-      absl::StrFormat("window %d of stream '%s', epoch %d, is damaged",
-                      record.sequence, key.stream, record.epoch));
+  const auto damaged = [&] {
+    return DamagedRows(
+        connection_.get(),
+        absl::StrFormat("window %d of stream '%s', epoch %d, is damaged",
+                        record.sequence, key.stream, record.epoch));
+  };
   const std::string_view hash = row.Blob(2);
-  if (hash.size() != record.payload_hash.size()) return damaged;
+  if (hash.size() != record.payload_hash.size()) return damaged();
   std::memcpy(record.payload_hash.data(), hash.data(), hash.size());
   absl::StatusOr<std::shared_ptr<const ModelLabel>> model = Model(row.Int64(3));
   if (!model.ok()) return model.status();
@@ -220,11 +228,11 @@ absl::StatusOr<WindowRecord> SqliteScoreReader::ReadWindow(
   absl::StatusOr<std::vector<int64_t>> time_ns = Int64sFrom(row.Blob(8));
   absl::StatusOr<std::vector<float>> samples = FloatsFrom(row.Blob(9));
   absl::StatusOr<std::vector<int64_t>> reception = Int64sFrom(row.Blob(10));
-  if (!time_ns.ok() || !samples.ok() || !reception.ok()) return damaged;
+  if (!time_ns.ok() || !samples.ok() || !reception.ok()) return damaged();
   record.time_ns = std::move(*time_ns);
   record.samples = std::move(*samples);
   record.reception_time_ns = std::move(*reception);
-  if (row.Int64(11) != int64_t{WindowCrc(record)}) return damaged;
+  if (row.Int64(11) != int64_t{WindowCrc(record)}) return damaged();
   return record;
 }
 
@@ -287,10 +295,12 @@ absl::StatusOr<StoredScore> SqliteScoreReader::ReadScore(
       InstantCrc(key, stored.epoch, stored.sequence, instant, evidence);
   if (row.Int64(10) != int64_t{crc} ||
       !DecodeEvidence(evidence, instant).ok()) {
-    return absl::DataLossError(absl::StrFormat(
-        "the score of stream '%s' at time_ns %d (epoch %d, sequence %d) is "
-        "damaged",
-        key.stream, instant.time_ns, stored.epoch, stored.sequence));
+    return DamagedRows(
+        connection_.get(),
+        absl::StrFormat("the score of stream '%s' at time_ns %d (epoch %d, "
+                        "sequence %d) is damaged",
+                        key.stream, instant.time_ns, stored.epoch,
+                        stored.sequence));
   }
   return stored;
 }

@@ -134,23 +134,37 @@ void SqliteScoreStore::Append(WindowRecord record,
 
 void SqliteScoreStore::WriteUntilStopped() {
   while (true) {
-    std::vector<PendingWindow> windows;
-    {
-      std::unique_lock lock(mutex_);
-      window_waits_.wait(lock,
-                         [this] { return writing_ends_ || !windows_.empty(); });
-      if (windows_.empty()) return;
-      const size_t count = std::min(
-          windows_.size(), static_cast<size_t>(options_.max_windows_a_commit));
-      const auto end = windows_.begin() + static_cast<ptrdiff_t>(count);
-      windows.assign(std::make_move_iterator(windows_.begin()),
-                     std::make_move_iterator(end));
-      windows_.erase(windows_.begin(), end);
-      for (const PendingWindow& window : windows) window_bytes_ -= window.bytes;
+    std::vector<PendingWindow> windows = AwaitWindows();
+    if (!windows.empty()) {
+      Commit(std::move(windows));
+      writer_.ShortenLog();
+      continue;
     }
-    Commit(std::move(windows));
-    writer_.ShortenLog();
+    {
+      const std::lock_guard lock(mutex_);
+      if (writing_ends_) return;
+    }
+    NoteOutcome(writer_.Probe());
   }
+}
+
+std::vector<SqliteScoreStore::PendingWindow> SqliteScoreStore::AwaitWindows() {
+  std::vector<PendingWindow> windows;
+  const auto ready = [this] { return writing_ends_ || !windows_.empty(); };
+  std::unique_lock lock(mutex_);
+  if (refusing_) {
+    window_waits_.wait_for(lock, options_.probe_interval, ready);
+  } else {
+    window_waits_.wait(lock, ready);
+  }
+  const size_t count = std::min(
+      windows_.size(), static_cast<size_t>(options_.max_windows_a_commit));
+  const auto end = windows_.begin() + static_cast<ptrdiff_t>(count);
+  windows.assign(std::make_move_iterator(windows_.begin()),
+                 std::make_move_iterator(end));
+  windows_.erase(windows_.begin(), end);
+  for (const PendingWindow& window : windows) window_bytes_ -= window.bytes;
+  return windows;
 }
 
 void SqliteScoreStore::Commit(std::vector<PendingWindow> windows) {
@@ -161,23 +175,31 @@ void SqliteScoreStore::Commit(std::vector<PendingWindow> windows) {
   }
   const absl::StatusOr<std::vector<absl::Status>> outcomes =
       failed_.ok() ? writer_.Write(records) : failed_;
+  NoteOutcome(outcomes.status());
   if (outcomes.ok()) {
     for (size_t i = 0; i < windows.size(); ++i) {
       windows[i].done((*outcomes)[i]);
     }
     return;
   }
+  const absl::Status refused = absl::UnavailableError(absl::StrFormat(
+      "the window cannot be stored: %s", outcomes.status().message()));
+  for (PendingWindow& window : windows) window.done(refused);
+}
+
+void SqliteScoreStore::NoteOutcome(const absl::Status& status) {
+  if (!failed_.ok()) return;
   // A full disk may become free again. After any other error it is unknown
   // what reached the disk, and trying again could turn a lost write into a
   // success that never was.
-  if (failed_.ok() && !absl::IsResourceExhausted(outcomes.status())) {
-    failed_ = absl::UnavailableError(absl::StrFormat(
-        "the store has failed: %s", outcomes.status().ToString()));
+  if (!status.ok() && !absl::IsResourceExhausted(status)) {
+    failed_ = absl::UnavailableError(status.message());
     if (options_.on_fatal) options_.on_fatal(failed_);
+    return;
   }
-  const absl::Status refused = absl::UnavailableError(absl::StrFormat(
-      "the window cannot be stored: %s", outcomes.status().ToString()));
-  for (PendingWindow& window : windows) window.done(refused);
+  if (status.ok() != refusing_) return;
+  refusing_ = !status.ok();
+  if (options_.on_writable) options_.on_writable(status);
 }
 
 bool SqliteScoreStore::SubmitRead(Read read) {

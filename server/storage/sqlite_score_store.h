@@ -1,5 +1,6 @@
 #pragma once
 
+#include <chrono>
 #include <condition_variable>
 #include <cstdint>
 #include <deque>
@@ -38,6 +39,12 @@ class SqliteScoreStore final : public ScoreStore {
     // that leaves it unknown what is durable: the process must end. Without
     // it, all later writes are refused.
     std::function<void(absl::Status)> on_fatal = nullptr;
+    // Called on the writer's thread when a full disk begins to refuse writes,
+    // with the reason, and with OK when it takes them again; not called while
+    // that does not change.
+    std::function<void(absl::Status)> on_writable = nullptr;
+    // How often to try, while a full disk refuses writes and no window comes.
+    std::chrono::milliseconds probe_interval{1000};
   };
 
   // Creates, or opens and migrates, the file. kFailedPrecondition: it cannot be
@@ -75,7 +82,11 @@ class SqliteScoreStore final : public ScoreStore {
                    std::vector<SqliteScoreReader> readers);
 
   void WriteUntilStopped();
+  // The next windows to commit, none when it is time to probe or to stop.
+  std::vector<PendingWindow> AwaitWindows();
   void Commit(std::vector<PendingWindow> windows);
+  // Whether the last write found room: tells who wants to know.
+  void NoteOutcome(const absl::Status& status);
   void ReadUntilStopped(SqliteScoreReader& reader);
   // False: the queue is full; `read` was not taken.
   bool SubmitRead(Read read);
@@ -87,7 +98,9 @@ class SqliteScoreStore final : public ScoreStore {
   const std::unique_ptr<FileLock> lock_;
   SqliteScoreWriter writer_;                // the writer thread's alone
   std::vector<SqliteScoreReader> readers_;  // one a reader thread
-  absl::Status failed_;  // the writer thread's alone: why nothing is written
+  // The writer thread's alone:
+  absl::Status failed_;    // why nothing will ever be written again
+  bool refusing_ = false;  // the disk is full
 
   std::mutex mutex_;  // guards the members below
   std::condition_variable window_waits_;

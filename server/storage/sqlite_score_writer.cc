@@ -1,6 +1,8 @@
 #include "server/storage/sqlite_score_writer.h"
 
+#include <cstdint>
 #include <filesystem>
+#include <string>
 #include <string_view>
 #include <system_error>
 #include <utility>
@@ -14,6 +16,8 @@ namespace telltale::server {
 namespace {
 
 constexpr uintmax_t kLogBytesToShorten = 32 << 20;
+// Room for a commit of large windows.
+constexpr uintmax_t kFreeBytesToWrite = 4 << 20;
 
 std::string_view HashBytes(const PayloadHash& hash) {
   return {reinterpret_cast<const char*>(hash.data()), hash.size()};
@@ -28,13 +32,13 @@ absl::StatusOr<SqliteScoreWriter> SqliteScoreWriter::Open(
   if (!connection.ok()) return connection.status();
   SqliteScoreWriter writer;
   writer.connection_ = std::move(*connection);
+  writer.path_ = path;
   writer.log_path_ = path.string() + "-wal";
-  absl::Status status = MigrateScoreSchema(writer.connection_);
-  if (status.ok()) status = writer.Prepare();
-  if (!status.ok()) {
-    return absl::Status(status.code(), absl::StrFormat("%s: %s", path.string(),
-                                                       status.ToString()));
+  if (absl::Status status = MigrateScoreSchema(writer.connection_, path);
+      !status.ok()) {
+    return status;
   }
+  if (absl::Status status = writer.Prepare(); !status.ok()) return status;
   return writer;
 }
 
@@ -234,6 +238,19 @@ absl::StatusOr<int64_t> SqliteScoreWriter::ModelId(const ModelLabel& model) {
     if (*row) return find_model_.Int64(0);
   }
   return absl::InternalError("a model was inserted and is not there");
+}
+
+absl::Status SqliteScoreWriter::Probe() {
+  // A page may find a place in the log that a window does not.
+  std::error_code error;
+  const auto space = std::filesystem::space(path_, error);
+  if (!error && space.available < kFreeBytesToWrite) {
+    return absl::ResourceExhaustedError(absl::StrFormat(
+        "%s: the disk is full; make room on it", path_.string()));
+  }
+  const std::string rewrite =
+      absl::StrFormat("PRAGMA user_version=%d", ScoreSchemaVersion());
+  return connection_.Execute(rewrite.c_str());
 }
 
 void SqliteScoreWriter::ShortenLog() {

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 
 #include "server/storage/score_store.h"
@@ -27,6 +28,10 @@ class SqliteScoreWriter {
   absl::StatusOr<std::vector<absl::Status>> Write(
       const std::vector<const WindowRecord*>& records);
 
+  // Whether anything can be written: writes a page that changes nothing.
+  // kResourceExhausted: there is no room for what windows need.
+  absl::Status Probe();
+
   // Empties the write-ahead log when readers have let it grow beyond 32 MiB.
   // Call when idle. (Below that, commits checkpoint by themselves.)
   void ShortenLog();
@@ -43,6 +48,7 @@ class SqliteScoreWriter {
   absl::StatusOr<int64_t> StreamId(const StreamKey& key);
   absl::StatusOr<int64_t> ModelId(const ModelLabel& model);
 
+  std::filesystem::path path_;
   std::filesystem::path log_path_;
   SqliteConnection connection_;
   SqliteStatement begin_;

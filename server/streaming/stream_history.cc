@@ -24,7 +24,8 @@ absl::StatusOr<Replay> ReplayOf(const StreamTail& tail, int64_t instants) {
                       (expected < 0 || window.first_instant == expected);
     if (!fits) {
       return absl::DataLossError(absl::StrFormat(
-          "stored window %d of stream '%s' does not continue the one before",
+          "stored window %d of stream '%s' does not continue the one before; "
+          "begin another epoch",
           window.sequence, window.key.stream));
     }
     expected = window.first_instant + window.added_instants;
@@ -45,8 +46,9 @@ absl::StatusOr<Replay> ReplayOf(const StreamTail& tail, int64_t instants) {
       data::Window::Create(std::move(time_ns), std::move(samples), width);
   if (!window.ok()) {
     return absl::DataLossError(
-        absl::StrFormat("the stored windows do not fit together: %s",
-                        window.status().ToString()));
+        absl::StrFormat("the stored windows do not fit together: %s; begin "
+                        "another epoch",
+                        window.status().message()));
   }
   replay.window = std::move(*window);
   return replay;

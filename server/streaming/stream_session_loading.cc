@@ -152,7 +152,7 @@ void StreamSession::CloseLocked(const absl::Status& reason) {
   lease_.reset();  // nothing of this stream is on the way
   closed_because_ = absl::FailedPreconditionError(
       absl::StrFormat("stream '%s' is not open: %s; open it again", key_.stream,
-                      reason.ToString()));
+                      reason.message()));
   if (!announced_) {
     announced_ = true;
     SendLocked({.stream = key_.stream,

@@ -196,15 +196,6 @@ TEST_F(SqliteScoreStoreTest, RefusesAFileThatCannotBeWritten) {
               HasSubstr("cannot be written"));
 }
 
-TEST_F(SqliteScoreStoreTest, RefusesAFileThatIsNoStore) {
-  store_.reset();
-  std::ofstream(path_, std::ios::trunc) << "time,pressure\n0,1\n";
-
-  const auto opened = SqliteScoreStore::Open({.path = path_});
-
-  EXPECT_TRUE(absl::IsDataLoss(opened.status())) << opened.status();
-}
-
 TEST_F(SqliteScoreStoreTest, AnswersEverythingThatWasAcceptedBeforeItCloses) {
   std::vector<std::future<absl::Status>> appended;
   for (int64_t s = 1; s <= 50; ++s) {
