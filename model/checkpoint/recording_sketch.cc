@@ -4,7 +4,6 @@
 #include <bit>
 #include <cmath>
 #include <limits>
-#include <optional>
 
 namespace telltale::model {
 namespace {
@@ -24,21 +23,6 @@ uint64_t Mix(uint64_t hash, uint64_t word) {
 uint32_t Bits(float sample) {
   if (std::isnan(sample)) sample = std::numeric_limits<float>::quiet_NaN();
   return std::bit_cast<uint32_t>(sample == 0 ? 0.0F : sample);
-}
-
-// None where nothing differs, and before the second instant.
-std::optional<uint64_t> KeyOf(int64_t time_ns, std::span<const float> before,
-                              std::span<const float> samples) {
-  if (before.size() != samples.size()) return std::nullopt;
-  uint64_t key = Mix(0, static_cast<uint64_t>(time_ns));
-  bool differs = false;
-  for (size_t c = 0; c < samples.size(); ++c) {
-    const uint32_t old_bits = Bits(before[c]);
-    const uint32_t new_bits = Bits(samples[c]);
-    differs = differs || old_bits != new_bits;
-    key = Mix(key, uint64_t{old_bits} << 32 | new_bits);
-  }
-  return differs ? std::optional(key) : std::nullopt;
 }
 
 void KeepSmallest(std::vector<uint64_t>& keys) {
@@ -66,9 +50,10 @@ RecordingSketch RecordingSketch::FromValues(std::span<const int64_t> values) {
 }
 
 void RecordingSketch::Add(const data::Series& series) {
-  for (int t = 1; t < series.length(); ++t) {
+  InstantKeys keys;
+  for (int t = 0; t < series.length(); ++t) {
     const int64_t time_ns = series.time_ns[static_cast<size_t>(t)];
-    const auto key = KeyOf(time_ns, series.Instant(t - 1), series.Instant(t));
+    const auto key = keys.Push(time_ns, series.Instant(t));
     if (!key) continue;
     const bool first = keys_.empty();
     first_time_ns_ = first ? time_ns : std::min(first_time_ns_, time_ns);
@@ -92,9 +77,26 @@ std::vector<int64_t> RecordingSketch::Values() const {
   return values;
 }
 
+std::optional<uint64_t> InstantKeys::Push(int64_t time_ns,
+                                          std::span<const float> samples) {
+  uint64_t values = 0;
+  for (const float sample : samples) values = Mix(values, Bits(sample));
+  const bool differs = count_ > 0 && values != last_samples_;
+  last_samples_ = values;
+  constexpr auto kSpan = static_cast<int64_t>(RecordingSketch::kSpan);
+  hashes_[static_cast<size_t>(count_ % kSpan)] =
+      Mix(values, static_cast<uint64_t>(time_ns));
+  ++count_;
+  if (!differs || count_ < kSpan) return std::nullopt;
+  uint64_t key = 0;
+  for (int64_t i = 0; i < kSpan; ++i) {  // the oldest first
+    key = Mix(key, hashes_[static_cast<size_t>((count_ + i) % kSpan)]);
+  }
+  return key;
+}
+
 void SharedInstants::Push(int64_t time_ns, std::span<const float> samples) {
-  const auto key = KeyOf(time_ns, before_, samples);
-  before_.assign(samples.begin(), samples.end());
+  const auto key = keys_.Push(time_ns, samples);
   if (!key || !sketch_.Holds(*key)) return;
   if (count_ == 0) first_time_ns_ = time_ns;
   last_time_ns_ = time_ns;

@@ -1,6 +1,8 @@
 #pragma once
 
+#include <array>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -12,14 +14,17 @@ namespace telltale::model {
 // another recording holds some of them: whether a model is being judged on what
 // it learnt from.
 //
-// An instant is known by its key, a hash of its time stamp and of its samples
-// and those of the instant before. Where no sample differs from the one before
+// An instant is known by its key: a hash of the time stamps and samples of the
+// kSpan instants that end with it. Where no sample differs from the one before
 // there is no key: telemetry that stands still looks alike everywhere. Of all
-// keys the kSize smallest are kept, so that how many another recording shares
-// estimates the share of instants in common (Bar-Yossef et al., RANDOM 2002).
+// keys the kSize smallest are kept, so that a part in common is found wherever
+// it lies, if it is not a very small one (Bar-Yossef et al., RANDOM 2002).
 class RecordingSketch {
  public:
   static constexpr int kSize = 4096;
+  // Single instants of two recordings may well be equal, if samples take few
+  // values and time counts from zero in both.
+  static constexpr int kSpan = 8;
 
   // Of nothing.
   RecordingSketch() = default;
@@ -45,12 +50,22 @@ class RecordingSketch {
   std::vector<uint64_t> keys_;  // rising, each once, at most kSize
 };
 
+// Makes the keys of a recording's instants.
+class InstantKeys {
+ public:
+  // The key of the next instant, if it has one.
+  std::optional<uint64_t> Push(int64_t time_ns, std::span<const float> samples);
+
+ private:
+  std::array<uint64_t, RecordingSketch::kSpan> hashes_ = {};  // a ring
+  int64_t count_ = 0;
+  uint64_t last_samples_ = 0;  // their hash
+};
+
 // Goes over a recording and counts its instants that a sketch holds.
 class SharedInstants {
  public:
-  // So few may be chance: a heater that switches at the same second of two
-  // recordings, both counted from zero.
-  static constexpr int kFewest = 3;
+  static constexpr int kFewest = 3;  // fewer may be chance
 
   // `sketch` must outlive this.
   explicit SharedInstants(const RecordingSketch& sketch) : sketch_(sketch) {}
@@ -66,7 +81,7 @@ class SharedInstants {
 
  private:
   const RecordingSketch& sketch_;
-  std::vector<float> before_;
+  InstantKeys keys_;
   int64_t count_ = 0;
   int64_t first_time_ns_ = 0;
   int64_t last_time_ns_ = 0;

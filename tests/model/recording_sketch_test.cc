@@ -77,7 +77,7 @@ TEST(RecordingSketch, FindsTheStretchThatTwoRecordingsShare) {
   const SharedInstants shared = Compare(sketch, Cut(all, 1500, 3000));
 
   ASSERT_TRUE(shared.overlap());
-  EXPECT_EQ(shared.first_time_ns(), 1501 * kSecond);  // 1500 has none before it
+  EXPECT_EQ(shared.first_time_ns(), 1507 * kSecond);  // the eighth
   EXPECT_EQ(shared.last_time_ns(), 1999 * kSecond);
 }
 
@@ -95,6 +95,19 @@ TEST(RecordingSketch, TakesOtherTelemetryOfTheSameTimeForOther) {
 
   EXPECT_FALSE(Compare(sketch, Noise(4, 2000)).overlap());
   EXPECT_FALSE(Compare(sketch, Noise(3, 2000, 1)).overlap());
+}
+
+TEST(RecordingSketch, TakesSingleEqualInstantsForChance) {
+  const data::Series one = Noise(10, 2000);
+  data::Series other = Noise(11, 2000);
+  // Runs of six, as of switches that happen to go together.
+  for (size_t t = 0; t < 2000; ++t) {
+    if (t % 7 == 0) continue;
+    other.samples[2 * t] = one.samples[2 * t];
+    other.samples[2 * t + 1] = one.samples[2 * t + 1];
+  }
+
+  EXPECT_FALSE(Compare(SketchOf(one), other).overlap());
 }
 
 TEST(RecordingSketch, TakesStillTelemetryForNothing) {
@@ -117,7 +130,7 @@ TEST(RecordingSketch, OfSeveralRunsHoldsEach) {
   sketch.Add(Noise(5, 900, 5000));
   sketch.Add(Noise(6, 900));
 
-  EXPECT_EQ(sketch.first_time_ns(), kSecond);
+  EXPECT_EQ(sketch.first_time_ns(), 7 * kSecond);
   EXPECT_EQ(sketch.last_time_ns(), 5899 * kSecond);
   EXPECT_TRUE(Compare(sketch, Noise(5, 900, 5000)).overlap());
   EXPECT_TRUE(Compare(sketch, Noise(6, 900)).overlap());

@@ -64,13 +64,15 @@ class Bench:
     run, labels = self.simulate('faulty', FAULTY_SEED + seed, self.faulty,
                                 faults=True)
     control, _ = self.simulate('control', CONTROL_SEED + seed, self.control)
-    scores = self.telltale.score(model, run, self.folder / f'faulty.{seed}.scores')
+    scores = self.telltale.score(
+        model, run, self.folder / f'faulty.{seed}.scores', '--masking')
     return self.telltale.evaluate(scores, labels, '--buffer', BUFFER, '--data',
                                   run, '--nominal', control)
 
   def measure_fresh(self, model, seed):
     run, labels = self.simulate('fresh', FRESH_SEED + seed, self.fresh)
-    scores = self.telltale.score(model, run, self.folder / f'fresh.{seed}.scores')
+    scores = self.telltale.score(model, run,
+                                 self.folder / f'fresh.{seed}.scores')
     run.unlink()
     return self.telltale.evaluate(scores, labels)['alarms'][0]
 
@@ -105,7 +107,8 @@ def report_kinds(reports):
                       for row in report['kinds']}):
     of_kind = [row for report in reports for row in report['kinds']
                if row['kind'] == kind]
-    own, *controls = ([row['recall_at_5_per_10k'][name] for row in of_kind]
+    own, *controls = ([row[f'recall_at_{BUDGET}_per_10k'][name]
+                       for row in of_kind]
                       for name in names)
     rows.append([kind, sum(row['labels'] for row in of_kind),
                  f'{np.mean(own):.3f}', common.range_of(own),
