@@ -27,8 +27,8 @@ uint32_t Bits(float sample) {
 
 void KeepSmallest(std::vector<uint64_t>& keys) {
   std::ranges::sort(keys);
-  const auto repeated = std::ranges::unique(keys);
-  keys.erase(repeated.begin(), repeated.end());
+  // Not std::ranges::unique: clang 14 rejects it with GCC's library.
+  keys.erase(std::unique(keys.begin(), keys.end()), keys.end());
   if (keys.size() > RecordingSketch::kSize) {
     keys.resize(RecordingSketch::kSize);
   }
