@@ -44,7 +44,8 @@ struct Contribution {
   float expected = 0;  // the forecast, in the channel's unit
 };
 
-// An earlier instant that an alarmed instant's forecast attended to.
+// An earlier instant that the forecasts of an alarm rested on: of the alarmed
+// instant itself and of those that alarmed shortly before it.
 struct PointedInstant {
   int64_t time_ns = 0;
   int lag = 0;  // instants before the alarmed one

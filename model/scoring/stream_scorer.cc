@@ -17,10 +17,11 @@
 namespace telltale::model {
 namespace {
 
-// Surprises kept: as far back as a query looks from the longest horizon.
+// Surprises kept: as far back as a query looks from the longest horizon, of the
+// earliest alarm whose read-out counts.
 int64_t SurpriseLength(const EncoderConfig& config) {
   return config.context_length() + config.horizons.back() + config.stem_taps +
-         2 * kTileRows;
+         2 * kTileRows + ReadoutLog::kSpan;
 }
 
 }  // namespace
@@ -29,13 +30,15 @@ StreamMemory::StreamMemory(const StreamScorer& scorer, int64_t first_index)
     : cache(scorer.checkpoint().config, first_index),
       ledger(scorer.checkpoint().config),
       tracker(scorer.checkpoint().scoring),
-      surprises(SurpriseLength(scorer.checkpoint().config)) {}
+      surprises(SurpriseLength(scorer.checkpoint().config)),
+      readouts(scorer.checkpoint().config.layers.back().reach) {}
 
 void StreamMemory::Save(std::string& bytes) const {
   cache.Save(bytes);
   ledger.Save(bytes);
   tracker.Save(bytes);
   surprises.Save(bytes);
+  readouts.Save(bytes);
   AppendBytes(&any_seen, 1, bytes);
   AppendBytes(&last_time, 1, bytes);
 }
@@ -43,7 +46,8 @@ void StreamMemory::Save(std::string& bytes) const {
 bool StreamMemory::Restore(std::string_view& bytes) {
   return cache.Restore(bytes) && ledger.Restore(bytes) &&
          tracker.Restore(bytes) && surprises.Restore(bytes) &&
-         TakeBytes(bytes, &any_seen, 1) && TakeBytes(bytes, &last_time, 1);
+         readouts.Restore(bytes) && TakeBytes(bytes, &any_seen, 1) &&
+         TakeBytes(bytes, &last_time, 1);
 }
 
 // A context, an encoder and scratch for one call at a time.
@@ -95,9 +99,10 @@ class StreamScorer::Worker {
   Encoder encoder_;
   std::vector<Lane> lanes_;
   std::vector<StreamRows> rows_;
-  std::vector<float> targets_, residuals_, explained_, averages_, readout_;
+  std::vector<float> targets_, residuals_, explained_, averages_;
   std::vector<int64_t> made_at_;
   std::vector<ChannelEvidence> evidence_;
+  Readout readout_;
   Matrix masked_forecasts_;
 };
 
@@ -237,7 +242,7 @@ void StreamScorer::Worker::JudgeInstant(Lane& lane, int row) {
 
 // Explains the forecast of the channel with the most evidence, made at the
 // horizon, beyond the next instant where there is one, whose residual is
-// largest.
+// largest, and ranks earlier instants together with the alarms just before.
 void StreamScorer::Worker::LookBack(Lane& lane, int64_t index,
                                     InstantScore& score) {
   StreamMemory& memory = *lane.window.memory;
@@ -268,14 +273,16 @@ void StreamScorer::Worker::LookBack(Lane& lane, int64_t index,
   }
   if (chosen < 0) return;
   const auto column = static_cast<int>(scoring.Index(chosen, channel));
-  const int64_t first_key =
-      encoder_.Explain(context_, memory.cache,
-                       made_at_[static_cast<size_t>(chosen)], column, readout_);
-  score.points_back_to =
-      RankEarlierInstants(readout_, first_key, checkpoint_.config.stem_taps,
-                          memory.surprises, index, score.time_ns);
+  readout_.first_key = encoder_.Explain(context_, memory.cache,
+                                        made_at_[static_cast<size_t>(chosen)],
+                                        column, readout_.values);
+  const Readout sum = memory.readouts.Accumulate(index, readout_);
+  score.points_back_to = RankEarlierInstants(
+      sum.values, sum.first_key, checkpoint_.config.stem_taps, memory.surprises,
+      index, score.time_ns);
   if (!lane.window.with_masking) return;
-  CheckMasking(memory, first_key, made_at_[static_cast<size_t>(chosen)],
+  CheckMasking(memory, readout_.first_key,
+               made_at_[static_cast<size_t>(chosen)],
                static_cast<size_t>(column), index, score);
 }
 

@@ -17,6 +17,7 @@
 #include "model/kv_cache.h"
 #include "model/scoring/attribution.h"
 #include "model/scoring/forecast_ledger.h"
+#include "model/scoring/readout_log.h"
 #include "model/scoring/residual_scoring.h"
 
 namespace telltale::model {
@@ -41,6 +42,7 @@ class StreamMemory {
   ForecastLedger ledger;
   ResidualTracker tracker;
   SurpriseLog surprises;
+  ReadoutLog readouts;
   bool any_seen = false;
   int64_t last_time = 0;
 };
