@@ -228,6 +228,32 @@ def centred_mean(values, width):
   return moving_mean(values, width, width // 2)
 
 
+def robust_z(values, fit):
+  """Distances from the median of `fit`, in its deviations (1.4826 MAD, and at
+  least a tenth of the standard one); column by column where there are any."""
+  median = np.median(fit, axis=0)
+  deviation = 1.4826 * np.median(np.abs(fit - median), axis=0)
+  deviation = np.maximum(deviation, np.maximum(0.1 * fit.std(axis=0), 1e-9))
+  return np.abs(values - median) / deviation
+
+
+def trailing_windows(values, width):
+  """[n, width]: the last `width` values at each; the first one repeats."""
+  padded = np.r_[np.full(width - 1, values[0]), values]
+  return np.lib.stride_tricks.sliding_window_view(padded, width)
+
+
+def pca_residuals(rows, fit, share=0.95):
+  """Squared distances from the components that hold so much of the variance
+  of `fit`."""
+  mean = fit.mean(axis=0)
+  _, values, axes = np.linalg.svd(fit - mean, full_matrices=False)
+  held = np.cumsum(values**2) / max(np.sum(values**2), 1e-300)
+  kept = axes[:np.searchsorted(held, share) + 1]
+  centred = rows - mean
+  return ((centred - centred @ kept.T @ kept)**2).sum(axis=1)
+
+
 def in_parallel(jobs, work, tasks):
   """work(task) for each, in order; `work` waits for the binary most of all."""
   with concurrent.futures.ThreadPoolExecutor(jobs) as pool:
@@ -292,6 +318,17 @@ class Table:
   def print(self):
     print_title(self.title, *self.lines)
     print_grid(('figure', 'mean', 'range', 'bar'), self.rows)
+
+
+def print_beside(names, rows):
+  """Figures with the controls beside them. `names`: whose they are, ours
+  first. Each row: its name, for each of `names` the figures by seed, the bar,
+  and how to write a figure."""
+  cells = []
+  for name, (own, *controls), bar, form in rows:
+    cells.append([name, form.format(np.mean(own)), range_of(own, form), bar,
+                  *(form.format(np.mean(control)) for control in controls)])
+  print_grid(['figure', names[0], 'range', 'bar', *names[1:]], cells)
 
 
 def print_title(title, *lines):

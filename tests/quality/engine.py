@@ -10,7 +10,6 @@ import pathlib
 import tempfile
 
 import common
-from common import np
 
 BUFFER = 40
 BUDGET = 5  # false-alarm events for each 10,000 instants
@@ -77,23 +76,56 @@ class Bench:
     return self.telltale.evaluate(scores, labels)['alarms'][0]
 
 
-def recall_at_budget(row):
-  return row['recall_at_false_alarms_per_10k'][str(BUDGET)]
+def by_name(reports, place, figure):
+  """The figures by seed, for each row of a list of the reports."""
+  return [[figure(report[place][i]) for report in reports]
+          for i in range(len(reports[0][place]))]
 
 
 def report_detection(reports):
-  table = common.Table(
+  common.print_title(
       'Simulated engine: detection',
-      f'VUS-PR with a buffer of {BUFFER} about the effects; recall of all '
-      f'faults at {BUDGET} false-alarm events per 10,000 instants.')
-  for place, row in enumerate(reports[0]['detection']):
-    rows = [report['detection'][place] for report in reports]
-    own = place == 0
-    table.add(f'{row["name"]}: VUS-PR', [r['vus_pr'] for r in rows],
-              '.70 (stretch .80)' if own else '')
-    table.add(f'{row["name"]}: recall', [recall_at_budget(r) for r in rows],
-              '.83 (stretch .92)' if own else '')
-  table.print()
+      f'VUS with a buffer of {BUFFER} about the effects; recall of all faults '
+      f'at so many false-alarm events per 10,000 instants.')
+  rows = [
+      ('VUS-PR', lambda row: row['vus_pr'], '.70 (stretch .80)'),
+      ('VUS-ROC', lambda row: row['vus_roc'], ''),
+      ('AUC-PR', lambda row: row['auc_pr'], ''),
+      ('AUC-ROC', lambda row: row['auc_roc'], '')]
+  for budget in ('1', '5', '20'):
+    rows.append((f'recall at {budget}',
+                 lambda row, budget=budget:
+                 row['recall_at_false_alarms_per_10k'][budget],
+                 '.83 (stretch .92)' if budget == str(BUDGET) else ''))
+  common.print_beside(
+      [row['name'] for row in reports[0]['detection']],
+      [(name, by_name(reports, 'detection', figure), bar, '{:.3f}')
+       for name, figure, bar in rows])
+
+
+def report_alarms(reports):
+  common.print_title(
+      'Simulated engine: alarms at the own threshold',
+      'Controls alarm at as many instants.')
+  rows = [('found', 'recall'), ('precision', 'precision'),
+          ('F0.5', 'f05'), ('corrected F0.5 (ESA-ADB)', 'esa_f05'),
+          ('alarming precision', 'alarming_precision'),
+          ('affiliation F1', 'affiliation_f1'),
+          ('false alarms per 10,000', 'false_alarms_per_10k'),
+          ('mean delay, instants', 'mean_delay')]
+  common.print_beside(
+      [row['name'] for row in reports[0]['alarms']],
+      [(name, by_name(reports, 'alarms', lambda row, key=key: row[key]), '',
+        '{:.3f}') for name, key in rows])
+
+
+def of_kind(reports, kind):
+  return [row for report in reports for row in report['kinds']
+          if row['kind'] == kind]
+
+
+def kinds_of(reports):
+  return sorted({row['kind'] for report in reports for row in report['kinds']})
 
 
 def report_kinds(reports):
@@ -103,44 +135,42 @@ def report_kinds(reports):
       f'same.')
   names = [row['name'] for row in reports[0]['detection']]
   rows = []
-  for kind in sorted({row['kind'] for report in reports
-                      for row in report['kinds']}):
-    of_kind = [row for report in reports for row in report['kinds']
-               if row['kind'] == kind]
-    own, *controls = ([row[f'recall_at_{BUDGET}_per_10k'][name]
-                       for row in of_kind]
-                      for name in names)
-    rows.append([kind, sum(row['labels'] for row in of_kind),
-                 f'{np.mean(own):.3f}', common.range_of(own),
-                 KIND_BARS.get(kind, ''),
-                 *(f'{np.mean(control):.3f}' for control in controls)])
-  common.print_grid(['kind', 'faults', names[0], 'range', 'bar', *names[1:]],
-                    rows)
+  for kind in kinds_of(reports):
+    measured = of_kind(reports, kind)
+    count = sum(row['labels'] for row in measured)
+    rows.append((f'{kind} ({count})',
+                 [[row[f'recall_at_{BUDGET}_per_10k'][name] for row in measured]
+                  for name in names], KIND_BARS.get(kind, ''), '{:.3f}'))
+  common.print_beside(names, rows)
 
 
 def report_attribution(reports):
-  table = common.Table(
+  common.print_title(
       'Simulated engine: where anomalies point back to',
       'All faults whose cause shows in observed channels, those not found '
-      'being misses; within 3 instants, the last 8 excluded.')
-  bars = {'hit_at_1': '.75 (stretch .90)', 'hit_at_3': '.88 (stretch .96)'}
-  for place, row in enumerate(reports[0]['attribution']):
-    for key, name in (('hit_at_1', 'hit@1'), ('hit_at_3', 'hit@3'),
-                      ('hit_at_5', 'hit@5'), ('mean_reciprocal_rank', 'MRR')):
-      table.add(f'{row["name"]}: {name}',
-                [report['attribution'][place][key] for report in reports],
-                bars.get(key, '') if place == 0 else '')
+      'being misses; within 3 instants, the last 8 excluded. Controls point to '
+      'their own highest scores.')
+  rows = [('hit@1', 'hit_at_1', '.75 (stretch .90)'),
+          ('hit@3', 'hit_at_3', '.88 (stretch .96)'),
+          ('hit@5', 'hit_at_5', ''), ('MRR', 'mean_reciprocal_rank', '')]
+  common.print_beside(
+      [row['name'] for row in reports[0]['attribution']],
+      [(name, by_name(reports, 'attribution', lambda row, key=key: row[key]),
+        bar, '{:.3f}') for name, key, bar in rows])
+  table = common.Table('Simulated engine: by kind of cause, and masking',
+                       'Of the detector alone.')
+  for kind in kinds_of(reports):
+    caused = [row['attribution'] for row in of_kind(reports, kind)
+              if row['attribution']['events']]
+    if not caused:
+      continue
+    for key, name in (('hit_at_1', 'hit@1'), ('hit_at_3', 'hit@3')):
+      table.add(f'{kind}: {name}', [row[key] for row in caused])
   masking = [report['masking']['ratio'] for report in reports
-             if report.get('masking')]
+             if report['masking'] and report['masking']['ratio'] is not None]
   if masking:
-    table.add('masking the top 3 against 3 random ones: ratio', masking,
-              '5 (stretch 20)', '{:.1f}')
-  for kind in sorted({row['kind'] for report in reports
-                      for row in report['kinds']
-                      if row['attribution']['events']}):
-    table.add(f'hit@1 of {kind}',
-              [row['attribution']['hit_at_1'] for report in reports
-               for row in report['kinds'] if row['kind'] == kind])
+    table.add('masking the top 3 against 3 random ones: ratio of the changes',
+              masking, '5 (stretch 20)', '{:.1f}')
   table.print()
 
 
@@ -171,6 +201,7 @@ def main(arguments):
     results = common.in_parallel(arguments.jobs, bench.measure, seeds)
     reports = [result['faults'] for result in results]
     report_detection(reports)
+    report_alarms(reports)
     report_kinds(reports)
     report_attribution(reports)
     report_budget(results, bench.fresh)

@@ -14,6 +14,7 @@ import common
 from common import np
 
 LAG = 64
+PCA_WINDOW = 32
 QUICK_STEPS = 60
 
 
@@ -99,15 +100,16 @@ class Bench:
     change = np.abs(np.diff(x, prepend=x[0]))
     fit = x[:series.train]
     median = np.median(fit)
-    deviation = np.median(np.abs(fit - median)) * 1.4826
-    deviation = max(deviation, 0.1 * fit.std(), 1e-9)
+    windows = common.trailing_windows(x, PCA_WINDOW)
     lines = {
         'random': np.random.default_rng(1).random(len(x)),
-        'robust z of x0': np.abs(x - median) / deviation,
+        'robust z of x0': common.robust_z(x, fit),
+        f'PCA of {PCA_WINDOW} of x0':
+            common.pca_residuals(windows, windows[:series.train]),
         'trailing mean of 50 of abs(x0 - train median)':
             common.trailing_mean(np.abs(x - median), 50),
         'trailing mean of 50 of abs(dx0)': common.trailing_mean(change, 50),
-        f'centred mean of 100 of abs(dx0), lagged':
+        'centred mean of 100 of abs(dx0), lagged':
             common.centred_mean(change, 100),
     }
     return {name: self.vus.pr(scores, series.intervals, series.buffer)

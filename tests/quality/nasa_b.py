@@ -17,6 +17,7 @@ import common
 from common import np
 
 LAG = 64
+PCA_WINDOW = 32
 QUICK_STEPS = 60
 BUDGET = '1/10000'
 # The series on which settings may be chosen.
@@ -87,7 +88,8 @@ class Bench:
     self.data = arguments.data
     self.labels = labels
     self.folder = pathlib.Path(folder)
-    self.settings = ['--false-alarms', arguments.false_alarms]
+    self.budget = arguments.false_alarms
+    self.settings = ['--false-alarms', self.budget]
     if arguments.quick:
       self.settings += ['--steps', QUICK_STEPS]
 
@@ -121,6 +123,11 @@ class Bench:
                    .astype(float) for part in ('train', 'test'))
     median = np.median(train)
     lines = {
+        'robust z of x0': lambda x: common.robust_z(x, train),
+        f'PCA of {PCA_WINDOW} of x0':
+            lambda x: common.pca_residuals(
+                common.trailing_windows(x, PCA_WINDOW),
+                common.trailing_windows(train, PCA_WINDOW)),
         'trailing mean of 50 of abs(x0 - train median)':
             lambda x: common.trailing_mean(np.abs(x - median), 50),
         'trailing mean of 50 of abs(dx0)':
@@ -134,52 +141,59 @@ class Bench:
     return alarms
 
 
-def report(bench, channels, measured, seeds, bar):
-  table = common.Table(
-      f'SMAP and MSL, protocol B, {len(channels)} channels',
-      'Events over all channels together. Thresholds are set on the training '
-      'arrays.')
+def pooled(bench, channels, alarms_of):
+  """Counts over channels; alarms_of(channel) may be None: there are none."""
+  counts = Counts()
+  for channel in channels:
+    alarms = alarms_of(channel)
+    if alarms is not None:
+      counts.add(alarms, bench.labels[channel])
+  return counts
+
+
+def report(bench, channels, measured, seeds):
+  names, columns, lines = [], [], []
   for lag in (0, LAG):
-    pooled = []
-    for seed in seeds:
-      counts = Counts()
-      for channel in channels:
-        if lag in measured[channel, seed]:
-          counts.add(measured[channel, seed][lag], bench.labels[channel])
-      pooled.append(counts)
-    if not pooled[0].channels:
+    by_seed = [pooled(bench, channels,
+                      lambda channel, seed=seed, lag=lag:
+                      measured[channel, seed].get(lag)) for seed in seeds]
+    if not by_seed[0].channels:
+      lines.append(f'No model gives scores lagged by {lag}.')
       continue
-    kind = f'lagged by {lag}' if lag else 'causal'
-    if any(counts.channels < len(channels) for counts in pooled):
-      kind += f' (of {pooled[0].channels} channels; the others give none)'
-    for name in Counts().figures():
-      table.add(f'telltale, {kind}: {name}',
-                [counts.figures()[name] for counts in pooled],
-                bar if name == 'F0.5' else '')
-  add_published(table, bench, channels)
+    names.append(f'telltale, lagged by {lag}' if lag else 'telltale')
+    columns.append([counts.figures() for counts in by_seed])
+    if by_seed[0].channels < len(channels):
+      lines.append(f'Lagged: {by_seed[0].channels} channels, the others give '
+                   f'no scores.')
   controls = {channel: bench.controls(channel) for channel in channels}
   for name in controls[channels[0]]:
-    counts = Counts()
-    for channel in channels:
-      counts.add(controls[channel][name], bench.labels[channel])
-    table.add(f'{name}: F0.5', [counts.figures()['F0.5']])
-    table.add(f'{name}: corrected F0.5 (ESA-ADB)',
-              [counts.figures()['corrected F0.5 (ESA-ADB)']])
-  table.print()
+    names.append(name)
+    columns.append([pooled(bench, channels, lambda channel, name=name:
+                           controls[channel][name]).figures()])
+  common.print_title(
+      f'SMAP and MSL, protocol B, {len(channels)} channels',
+      f'Events over all channels together; thresholds are set on the training '
+      f'arrays, for {bench.budget}.', *lines, published(bench, channels))
+  bars = {'F0.5': '.80 (stretch .87)'}
+  common.print_beside(
+      names, [(figure, [[one[figure] for one in column] for column in columns],
+               bars.get(figure, ''), '{:.3f}')
+              for figure in Counts().figures()])
 
 
-def add_published(table, bench, channels):
-  published = read_published(bench.data / 'published' /
-                             'telemanom_2018_per_channel.csv')
-  of_these = [published[channel] for channel in channels
-              if channel in published]
+def published(bench, channels):
+  """A line of what Telemanom's own run gave on these channels."""
+  results = read_published(bench.data / 'published' /
+                           'telemanom_2018_per_channel.csv')
+  of_these = [results[channel] for channel in channels if channel in results]
   if not of_these:
-    return
+    return ''
   found, false, missed = np.sum(of_these, axis=0)
   precision = common.ratio(found, found + false)
   recall = common.ratio(found, found + missed)
-  table.add(f"Telemanom's own run, {len(of_these)} of these channels: F0.5",
-            [common.f_score(precision, recall, 0.5)])
+  return (f"Telemanom's own run has, on {len(of_these)} of them, precision "
+          f'{precision:.3f}, recall {recall:.3f}, F0.5 '
+          f'{common.f_score(precision, recall, 0.5):.3f}.')
 
 
 def main(arguments):
@@ -200,8 +214,7 @@ def main(arguments):
     bench = Bench(arguments, labels, folder)
     tasks = [(channel, seed) for channel in channels for seed in seeds]
     results = common.in_parallel(arguments.jobs, bench.measure, tasks)
-    report(bench, channels, dict(zip(tasks, results)), seeds,
-           '.80 (stretch .87)')
+    report(bench, channels, dict(zip(tasks, results)), seeds)
 
 
 if __name__ == '__main__':

@@ -67,21 +67,17 @@ class PrincipalComponents:
 def controls(train, runs):
   """Scores by name and fault."""
   components = PrincipalComponents(train)
-  median = np.median(train, axis=0)
-  deviation = np.maximum(
-      1.4826 * np.median(np.abs(train - median), axis=0),
-      np.maximum(0.1 * train.std(axis=0), 1e-9))
   def typical(function):  # a statistic over its median in training
     scale = np.median(function(train))
     return lambda x: function(x) / scale
   t2, q = typical(components.t2), typical(components.q)
   def trailing(x):
-    z = np.abs(x - median) / deviation
-    return np.max([common.trailing_mean(column, 50) for column in z.T], axis=0)
+    return np.max([common.trailing_mean(column, 50)
+                   for column in common.robust_z(x, train).T], axis=0)
   random = np.random.default_rng(1)
   lines = {
       'random': lambda x: random.random(len(x)),
-      'robust z': lambda x: (np.abs(x - median) / deviation).max(axis=1),
+      'robust z': lambda x: common.robust_z(x, train).max(axis=1),
       'trailing mean of 50 of abs(x - median)': trailing,
       'PCA T2': components.t2,
       'PCA Q': components.q,
