@@ -191,6 +191,7 @@ absl::Status AttentionCall::Submit(
                 .state = state_.get(),
                 .window = std::move(window),
                 .with_attention = with_attention,
+                .with_masking = with_attention && request_.masking_check(),
                 .wanted = [self] { return !self->unwanted_.load(); },
                 .done =
                     [self, share](absl::StatusOr<model::WindowScore> score) {
@@ -218,12 +219,30 @@ void AttentionCall::OnScored(
     wanted.push_back(only_time_ns_ ? RowsOf(rows, *only_time_ns_)
                                    : std::move(rows));
   }
+  if (request_.masking_check()) KeepChecked(std::move(score->instants));
   blocks_.emplace(std::move(wanted), std::move(share));
   deadline_.Start();
   WriteNext();
 }
 
+void AttentionCall::KeepChecked(std::vector<model::InstantScore> instants) {
+  for (model::InstantScore& instant : instants) {
+    if (!instant.anomaly) continue;
+    if (only_time_ns_ && instant.time_ns != *only_time_ns_) continue;
+    if (instant.contributions.size() > 1) instant.contributions.resize(1);
+    checked_.push_back(std::move(instant));
+  }
+}
+
 void AttentionCall::WriteNext() {
+  response_.Clear();
+  if (!checked_.empty()) {
+    ToProto(checked_.front(), model_->label->channels,
+            *response_.mutable_checked());
+    checked_.pop_front();
+    response_.set_model_version(model_->label->version);
+    return StartWrite(&response_);
+  }
   if (!blocks_->Next(*response_.mutable_rows())) {
     deadline_.Stop();
     return Finish(grpc::Status::OK);

@@ -1,8 +1,10 @@
 #pragma once
 
 #include <atomic>
+#include <deque>
 #include <memory>
 #include <optional>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -69,6 +71,8 @@ class AttentionCall final
   absl::Status SubmitWithRows(std::shared_ptr<const data::Window> window);
   void OnScored(absl::StatusOr<model::WindowScore> score,
                 std::shared_ptr<const AttentionBudget::Share> share);
+  // Of the verdicts, those on anomalies that were asked about.
+  void KeepChecked(std::vector<model::InstantScore> instants);
   void WriteNext();
 
   const StreamCallContext context_;
@@ -84,6 +88,7 @@ class AttentionCall final
   std::atomic<bool> unwanted_{false};
   std::optional<int64_t> only_time_ns_;  // the query that was asked for
   // Filled once, by the scoring thread, before the first write.
+  std::deque<model::InstantScore> checked_;
   std::optional<AttentionBlocks> blocks_;
   ::telltale::v1::GetAttentionResponse response_;
 };

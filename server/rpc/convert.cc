@@ -1,6 +1,7 @@
 #include "server/rpc/convert.h"
 
 #include <algorithm>
+#include <cmath>
 #include <utility>
 #include <variant>
 
@@ -207,6 +208,13 @@ void ToProto(const model::InstantScore& score, const data::ChannelSet& channels,
     to.set_lag_seconds(p.lag_seconds);
     to.set_weight(p.weight);
     to.set_channel(NameOf(p.channel, channels));
+    if (!std::isnan(p.masking_change)) to.set_masking_change(p.masking_change);
+  }
+  if (score.masking) {
+    v1::MaskingCheck& to = *proto.mutable_masking_check();
+    to.set_masked_count(score.masking->instants);
+    to.set_pointed_change(score.masking->pointed);
+    to.set_random_change(score.masking->random);
   }
 }
 
@@ -236,6 +244,15 @@ model::InstantScore FromProto(const v1::InstantScore& proto,
          .lag_seconds = p.lag_seconds(),
          .weight = p.weight(),
          .channel = channels.Find(p.channel()).value_or(-1)});
+    if (p.has_masking_change()) {
+      score.points_back_to.back().masking_change = p.masking_change();
+    }
+  }
+  if (proto.has_masking_check()) {
+    const v1::MaskingCheck& check = proto.masking_check();
+    score.masking = {.instants = check.masked_count(),
+                     .pointed = check.pointed_change(),
+                     .random = check.random_change()};
   }
   return score;
 }

@@ -77,6 +77,7 @@ absl::Status SubmitSingle(const StreamCallContext& context,
                 .state = single->state.get(),
                 .window = window->window,
                 .with_attention = false,
+                .with_masking = request.masking_check() && single->with_points,
                 .wanted = [&call] { return !call.IsCancelled(); },
                 .done = std::move(done)});
   return context.session.scheduler.Submit(task);

@@ -141,7 +141,8 @@ absl::Status StreamCall::OpenStream(const v1::OpenStream& open) {
         StreamSession::Options{.epoch = open.epoch(),
                                .detector = (*model)->detector.get(),
                                .model = (*model)->label,
-                               .attention_detail = detail},
+                               .attention_detail = detail,
+                               .masking_check = open.masking_check()},
         std::move(*lease), shared_from_this());
     streams_.emplace(open.stream(),
                      OpenedStream{session, std::move(*channels),

@@ -16,7 +16,8 @@ void ScoreWith(const model::Detector& detector, const Tasks& tasks) {
   for (const auto& task : tasks) {
     windows.push_back({.state = task->state,
                        .window = task->window.get(),
-                       .with_attention = task->with_attention});
+                       .with_attention = task->with_attention,
+                       .with_masking = task->with_masking});
   }
   absl::StatusOr<std::vector<model::WindowScore>> scores =
       detector.Advance(windows);

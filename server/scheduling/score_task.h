@@ -25,6 +25,7 @@ struct ScoreTask {
   // Shared with whoever stores the window afterwards.
   std::shared_ptr<const data::Window> window;
   bool with_attention = false;
+  bool with_masking = false;
   // False: nobody waits for the result any more, or an earlier task has left
   // the state unusable. Asked right before scoring; may be empty.
   std::function<bool()> wanted;

@@ -1,9 +1,11 @@
 // Grammar:
 //
-//   evidence      = u32 count contribution* u32 count pointed*
+//   evidence      = u32 count contribution* u32 count pointed* masking?
 //   contribution  = i32 channel, f32 share, f32 observed, f32 expected
 //   pointed       = i64 time_ns, i32 lag, f64 lag_seconds, f32 weight,
 //                   i32 channel
+//   masking       = i32 instants, f32 pointed, f32 random, and f32 the change
+//                   of each pointed instant
 //   channels      = u32 count channel*
 //   channel       = u8 kind, u32 length, name bytes, u32 length, unit bytes
 
@@ -129,6 +131,13 @@ std::string EncodeEvidence(const model::InstantScore& score) {
     writer.Put(p.time_ns).Put(int32_t{p.lag}).Put(p.lag_seconds);
     writer.Put(p.weight).Put(int32_t{p.channel});
   }
+  if (score.masking) {
+    writer.Put(int32_t{score.masking->instants}).Put(score.masking->pointed);
+    writer.Put(score.masking->random);
+    for (const model::PointedInstant& p : score.points_back_to) {
+      writer.Put(p.masking_change);
+    }
+  }
   return writer.Take();
 }
 
@@ -149,6 +158,14 @@ absl::Status DecodeEvidence(std::string_view bytes,
     p.lag_seconds = reader.Get<double>();
     p.weight = reader.Get<float>();
     p.channel = reader.Get<int32_t>();
+  }
+  if (reader.done()) return absl::OkStatus();  // no masking check was asked for
+  model::MaskingCheck& masking = score.masking.emplace();
+  masking.instants = reader.Get<int32_t>();
+  masking.pointed = reader.Get<float>();
+  masking.random = reader.Get<float>();
+  for (model::PointedInstant& p : score.points_back_to) {
+    p.masking_change = reader.Get<float>();
   }
   if (reader.done()) return absl::OkStatus();
   return absl::DataLossError("the evidence of a stored score is damaged");

@@ -112,6 +112,8 @@ void StreamSession::ScoreLocked(
       .state = state_.get(),
       .window = window->window,
       .with_attention = with_attention,
+      .with_masking = options_.masking_check &&
+                      options_.attention_detail != AttentionDetail::kNone,
       .wanted = [self] { return self->Wanted(); },
       .done =
           [self, ticket, window,
@@ -221,6 +223,7 @@ void StreamSession::DropUnwanted(model::WindowScore& score) const {
   if (options_.attention_detail != AttentionDetail::kNone) return;
   for (model::InstantScore& instant : score.instants) {
     instant.points_back_to.clear();
+    instant.masking.reset();
   }
 }
 

@@ -70,6 +70,7 @@ class StreamSession : public std::enable_shared_from_this<StreamSession> {
     const model::Detector* detector = nullptr;  // outlives the session
     std::shared_ptr<const ModelLabel> model;    // of that detector
     AttentionDetail attention_detail = AttentionDetail::kPeaks;
+    bool masking_check = false;  // of anomalies, unless kNone
   };
 
   StreamSession(const SessionContext& context, Options options,

@@ -141,6 +141,51 @@ TEST_F(QueriesTest, GivesTheRowsOfAStoredInstantInItsContext) {
   EXPECT_EQ(FieldOf(GetAttention({}, blocks)), "source");
 }
 
+TEST_F(QueriesTest, ChecksAStoredAnomalyByMaskingAheadOfItsRows) {
+  const auto answered = StreamAll("craft", 1, 6);
+  v1::GetAttentionRequest request;
+  request.mutable_instant()->set_stream("craft");
+  request.mutable_instant()->set_time_ns(21 * kSecond);
+  request.set_masking_check(true);
+  grpc::ClientContext context;
+  auto reader = detection_->GetAttention(&context, request);
+  v1::GetAttentionResponse response;
+
+  ASSERT_TRUE(reader->Read(&response));
+  ASSERT_TRUE(response.has_checked());
+  EXPECT_FALSE(response.has_rows());
+  EXPECT_EQ(response.checked().time_ns(), 21 * kSecond);
+  EXPECT_TRUE(response.checked().anomaly());
+  EXPECT_EQ(response.checked().masking_check().pointed_change(), 2.5F);
+  EXPECT_EQ(response.checked().contributions_size(), 1);
+  EXPECT_EQ(response.model_version().size(), 64);
+  ASSERT_TRUE(reader->Read(&response));
+  EXPECT_FALSE(response.has_checked());
+  EXPECT_THAT(response.rows().query_time_ns(), ElementsAre(21 * kSecond));
+  EXPECT_FALSE(reader->Read(&response));
+  EXPECT_TRUE(reader->Finish().ok());
+}
+
+TEST_F(QueriesTest, ChecksASingleWindowByMaskingWhenAsked) {
+  v1::ScoreWindowRequest request = Single();
+  *request.mutable_window() = Telemetry(0, 64);
+  v1::ScoreWindowResponse response;
+  ASSERT_TRUE(ScoreWindow(request, response).ok());
+  for (const auto& instant : response.instants()) {
+    EXPECT_FALSE(instant.has_masking_check());
+  }
+
+  request.set_masking_check(true);
+  ASSERT_TRUE(ScoreWindow(request, response).ok());
+
+  int anomalies = 0;
+  for (const auto& instant : response.instants()) {
+    anomalies += instant.anomaly() ? 1 : 0;
+    EXPECT_EQ(instant.has_masking_check(), instant.anomaly());
+  }
+  EXPECT_GT(anomalies, 0);
+}
+
 TEST_F(QueriesTest, ListsWhatWasAnsweredPageByPage) {
   const auto answered = StreamAll("craft", 1, 10);
   v1::ListScoresRequest request;

@@ -47,6 +47,29 @@ TEST(RecordCodec, EvidenceSurvivesTheRoundTrip) {
   EXPECT_EQ(read.points_back_to[0].lag_seconds, 6.1);
 }
 
+TEST(RecordCodec, TheMaskingCheckSurvivesTheRoundTrip) {
+  model::InstantScore alarm = Alarm();
+  alarm.points_back_to.push_back(alarm.points_back_to.front());
+  alarm.points_back_to[0].masking_change = 1.25F;
+  model::InstantScore read;
+  ASSERT_TRUE(DecodeEvidence(EncodeEvidence(alarm), read).ok());
+  EXPECT_FALSE(read.masking.has_value());
+
+  alarm.masking = {.instants = 1, .pointed = 1.5F, .random = 0.25F};
+  ASSERT_TRUE(DecodeEvidence(EncodeEvidence(alarm), read).ok());
+
+  ASSERT_TRUE(read.masking.has_value());
+  EXPECT_EQ(read.masking->instants, 1);
+  EXPECT_EQ(read.masking->pointed, 1.5F);
+  EXPECT_EQ(read.masking->random, 0.25F);
+  EXPECT_EQ(read.points_back_to[0].masking_change, 1.25F);
+  EXPECT_TRUE(std::isnan(read.points_back_to[1].masking_change));
+  const std::string bytes = EncodeEvidence(alarm);
+  EXPECT_TRUE(absl::IsDataLoss(
+      DecodeEvidence(bytes.substr(0, bytes.size() - 1), read)));
+  EXPECT_TRUE(absl::IsDataLoss(DecodeEvidence(bytes + '\0', read)));
+}
+
 TEST(RecordCodec, RefusesEvidenceCutAtEveryByte) {
   const std::string bytes = EncodeEvidence(Alarm());
 

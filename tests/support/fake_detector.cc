@@ -61,6 +61,13 @@ void PointBack(const FakeState& state, int64_t time_ns, InstantScore& score) {
   }
 }
 
+// What the strongest instant pointed back to is said to be worth.
+void Check(InstantScore& score) {
+  if (score.points_back_to.empty()) return;
+  score.masking = {.instants = 1, .pointed = 2.5F, .random = 0.5F};
+  score.points_back_to.front().masking_change = 2.5F;
+}
+
 InstantScore ScoreInstant(const FakeState& state, int64_t time_ns,
                           std::span<const float> samples, float mean) {
   InstantScore score;
@@ -110,6 +117,7 @@ model::WindowScore ScoreWindow(const model::StreamWindow& stream) {
     result.instants.push_back(
         ScoreInstant(state, time_ns, stream.window->Instant(t), mean));
     result.instants.back().missing = missing;
+    if (stream.with_masking) Check(result.instants.back());
     state.Remember(time_ns, mean);
     rows.key_time_ns.push_back(time_ns);
     rows.query_time_ns.push_back(time_ns);
