@@ -185,22 +185,23 @@ absl::Status AttentionCall::Submit(
     std::shared_ptr<const AttentionBudget::Share> share) {
   auto self = shared_from_this();
   const bool with_attention = share != nullptr;
-  auto task = std::make_unique<ScoreTask>(
-      ScoreTask{.stream = stream_number_,
-                .detector = model_->detector.get(),
-                .state = state_.get(),
-                .window = std::move(window),
-                .with_attention = with_attention,
-                .with_masking = with_attention && request_.masking_check(),
-                .wanted = [self] { return !self->unwanted_.load(); },
-                .done =
-                    [self, share](absl::StatusOr<model::WindowScore> score) {
-                      if (share != nullptr) {
-                        self->OnScored(std::move(score), share);
-                      } else if (!score.ok()) {
-                        self->unwanted_.store(true);
-                      }
-                    }});
+  auto task = std::make_unique<ScoreTask>(ScoreTask{
+      .stream = stream_number_,
+      .detector = model_->detector.get(),
+      .state = state_.get(),
+      .window = std::move(window),
+      .with_attention = with_attention,
+      .with_masking = with_attention && request_.masking_check(),
+      .wanted = [self] { return !self->unwanted_.load(); },
+      .done =
+          [self,
+           share = std::move(share)](absl::StatusOr<model::WindowScore> score) {
+            if (share != nullptr) {
+              self->OnScored(std::move(score), share);
+            } else if (!score.ok()) {
+              self->unwanted_.store(true);
+            }
+          }});
   return context_.session.scheduler.Submit(task);
 }
 

@@ -20,20 +20,23 @@ constexpr int64_t kQuery = 62;
 
 using Hidden = std::vector<std::vector<int64_t>>;
 
-// Takes hidden keys away from every query of every layer, and what they had of
-// each row goes to the rest of it.
+// Takes hidden keys away from every query, and what they had of each row goes
+// to the rest of it.
+void Hide(const std::vector<int64_t>& hidden, PlainMatrix& weights) {
+  for (int64_t i = 0; i < weights.rows; ++i) {
+    double rest = 0;
+    for (const int64_t key : hidden) weights.At(i, key) = 0;
+    for (int64_t j = 0; j < weights.columns; ++j) rest += weights.At(i, j);
+    for (int64_t j = 0; j < weights.columns && rest > 0; ++j) {
+      weights.At(i, j) /= rest;
+    }
+  }
+}
+
+// In every head of every layer.
 AdjustWeights Without(const std::vector<int64_t>& hidden) {
   return [&hidden](size_t /*layer*/, std::vector<PlainMatrix>& weights) {
-    for (PlainMatrix& head : weights) {
-      for (int64_t i = 0; i < head.rows; ++i) {
-        double rest = 0;
-        for (const int64_t key : hidden) head.At(i, key) = 0;
-        for (int64_t j = 0; j < head.columns; ++j) rest += head.At(i, j);
-        for (int64_t j = 0; j < head.columns && rest > 0; ++j) {
-          head.At(i, j) /= rest;
-        }
-      }
-    }
+    for (PlainMatrix& head : weights) Hide(hidden, head);
   };
 }
 
