@@ -56,11 +56,12 @@ class Counts:
     self.channels += 1
     self.labels += len(intervals)
     for first, last in intervals:
-      hits = np.flatnonzero(alarms[first:last + 1])
-      if len(hits):
+      alarmed = np.flatnonzero(alarms[first:last + 1])
+      if len(alarmed):
         self.found += 1
-        self.delays.append(hits[0])
-    self.false += sum(not mask[first:last + 1].any()
+        self.delays.append(alarmed[0])
+    hits = alarms & mask
+    self.false += sum(not hits[first:last + 1].any()
                       for first, last in common.events_of(alarms))
     self.nominal += np.count_nonzero(~mask)
     self.nominal_alarmed += np.count_nonzero(alarms & ~mask)
