@@ -190,6 +190,23 @@ TEST_F(DetectorBitsTest, AskingForTheMaskingCheckChangesNoOtherBit) {
   EXPECT_EQ(TextsWithoutMasking(incurious.scores), Alone(1));
 }
 
+TEST_F(DetectorBitsTest, MaskingWhatIsPointedAtChangesMoreThanAtRandom) {
+  double pointed = 0;
+  double random = 0;
+  for (uint64_t seed = 0; seed < 4; ++seed) {
+    Passenger passenger(seed);
+    while (!passenger.done()) {
+      AdvanceTogether({&passenger}, {100}, {.with_masking = true});
+    }
+    for (const InstantScore& score : passenger.scores) {
+      if (!score.masking) continue;
+      pointed += score.masking->pointed;
+      random += score.masking->random;
+    }
+  }
+  EXPECT_GT(pointed, 2 * random);
+}
+
 TEST_F(DetectorBitsTest, TheMaskingCheckDependsOnTheStreamAlone) {
   Passenger alone(0);
   while (!alone.done()) {
