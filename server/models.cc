@@ -4,6 +4,8 @@
 
 #include "absl/strings/str_format.h"
 
+#include "server/printable.h"
+
 namespace telltale::server {
 
 absl::StatusOr<Models> Models::Create(
@@ -25,7 +27,7 @@ absl::StatusOr<Models> Models::Create(
       return absl::InvalidArgumentError(absl::StrFormat(
           "two models are called '%s' (a model is called after its file); "
           "rename one",
-          name));
+          Printable(name)));
     }
   }
   return models;
@@ -51,10 +53,10 @@ absl::StatusOr<const Models::Entry*> Models::Find(std::string_view name) const {
   std::string known;
   for (const auto& [known_name, entry] : entries_) {
     known += known.empty() ? "" : ", ";
-    known += known_name;
+    known += Printable(known_name);
   }
-  return absl::NotFoundError(
-      absl::StrFormat("there is no model '%s'; known: %s", name, known));
+  return absl::NotFoundError(absl::StrFormat(
+      "there is no model '%s'; known: %s", Printable(name), known));
 }
 
 const Models::Entry* Models::FindVersion(std::string_view version) const {

@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_format.h"
 
+#include "server/printable.h"
 #include "server/rpc/channel_map.h"
 #include "server/rpc/convert.h"
 #include "server/rpc/error_details.h"
@@ -96,6 +97,7 @@ absl::Status AttentionCall::BeginWithWindow() {
       channels->Map(source.window(), context_.max_window_length);
   if (!window.ok()) return window.status();
   model_ = *model;
+  if (absl::Status status = CheckLayers(); !status.ok()) return status;
   state_ = model_->detector->NewStream();
   return SubmitWithRows(window->window);
 }
@@ -145,6 +147,7 @@ absl::Status AttentionCall::ReplayTail(StreamTail tail) {
                         "which this server has not loaded",
                         last.model->version, last.model->name));
   }
+  if (absl::Status status = CheckLayers(); !status.ok()) return status;
   tail.instant_count = last.first_instant;
   absl::StatusOr<Replay> before =
       ReplayOf(tail, model_->detector->replay_length());
@@ -203,6 +206,20 @@ absl::Status AttentionCall::Submit(
             }
           }});
   return context_.session.scheduler.Submit(task);
+}
+
+absl::Status AttentionCall::CheckLayers() const {
+  const int count = model_->detector->description().layer_count;
+  for (int i = 0; i < request_.layers_size(); ++i) {
+    const int layer = request_.layers(i);
+    if (layer >= 0 && layer < count) continue;
+    return FieldError(absl::StrFormat("layers[%d]", i),
+                      absl::StrFormat("there is no layer %d; model '%s' has "
+                                      "%d, from 0 to %d",
+                                      layer, Printable(model_->label->name),
+                                      count, count - 1));
+  }
+  return absl::OkStatus();
 }
 
 void AttentionCall::OnScored(

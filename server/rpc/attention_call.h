@@ -63,6 +63,8 @@ class AttentionCall final
   absl::Status Begin();
   absl::Status BeginWithWindow();
   absl::Status BeginWithInstant();
+  // kInvalidArgument, naming the field: layers that the model has not.
+  absl::Status CheckLayers() const;
   void OnTail(absl::StatusOr<StreamTail> tail);
   absl::Status ReplayTail(StreamTail tail);
   // `share` is for the rows of the window; null when none are wanted of it.

@@ -7,12 +7,16 @@
 
 #include "absl/strings/str_format.h"
 
+#include "server/printable.h"
 #include "server/rpc/error_details.h"
 
 namespace telltale::server {
 namespace {
 
 namespace v1 = ::telltale::v1;
+
+constexpr size_t kMaxNameBytes = 256;
+constexpr size_t kMaxUnitBytes = 64;
 
 bool SameKind(v1::ChannelKind declared, data::ChannelKind kind) {
   switch (declared) {
@@ -27,8 +31,31 @@ bool SameKind(v1::ChannelKind declared, data::ChannelKind kind) {
   }
 }
 
+std::string NameOf(v1::ChannelKind kind) {
+  const std::string& name = v1::ChannelKind_Name(kind);
+  return name.empty() ? absl::StrFormat("kind %d", static_cast<int>(kind))
+                      : name;
+}
+
 std::string UnitInWords(const std::string& unit) {
-  return unit.empty() ? "no unit" : absl::StrFormat("'%s'", unit);
+  return unit.empty() ? "no unit" : absl::StrFormat("'%s'", Printable(unit));
+}
+
+absl::Status CheckLengths(const v1::Channel& declared, int index) {
+  const size_t name = declared.name().size();
+  if (name == 0 || name > kMaxNameBytes) {
+    return FieldError(absl::StrFormat("channels[%d].name", index),
+                      absl::StrFormat("the name has %d bytes; 1 to %d are "
+                                      "taken",
+                                      name, kMaxNameBytes));
+  }
+  if (declared.unit().size() > kMaxUnitBytes) {
+    return FieldError(absl::StrFormat("channels[%d].unit", index),
+                      absl::StrFormat("the unit has %d bytes; at most %d are "
+                                      "taken",
+                                      declared.unit().size(), kMaxUnitBytes));
+  }
+  return absl::OkStatus();
 }
 
 absl::Status CheckChannel(const v1::Channel& declared, int index,
@@ -40,7 +67,7 @@ absl::Status CheckChannel(const v1::Channel& declared, int index,
         absl::StrFormat("channels[%d].unit", index),
         absl::StrFormat("channel '%s' is declared with %s, and the model has "
                         "%s; convert the samples",
-                        channel.name, UnitInWords(declared.unit()),
+                        Printable(channel.name), UnitInWords(declared.unit()),
                         UnitInWords(channel.unit)));
   }
   if (!SameKind(declared.kind(), channel.kind)) {
@@ -48,7 +75,7 @@ absl::Status CheckChannel(const v1::Channel& declared, int index,
         absl::StrFormat("channels[%d].kind", index),
         absl::StrFormat("channel '%s' is declared as %s, and in the model it "
                         "is %s",
-                        channel.name, v1::ChannelKind_Name(declared.kind()),
+                        Printable(channel.name), NameOf(declared.kind()),
                         std::string(data::ChannelKindName(channel.kind))));
   }
   return absl::OkStatus();
@@ -86,6 +113,14 @@ absl::Status CheckShape(const v1::Window& window, int channel_count,
                         "each, or none",
                         window.validity_size(), values));
   }
+  for (int i = 0; i < window.validity_size(); ++i) {
+    if (v1::Validity_IsValid(window.validity(i))) continue;
+    return FieldError(
+        absl::StrFormat("window.validity[%d]", i),
+        absl::StrFormat("validity %d is unknown; 0 to %d are taken",
+                        static_cast<int>(window.validity(i)),
+                        static_cast<int>(v1::Validity_MAX)));
+  }
   for (int t = 1; t < length; ++t) {
     if (window.time_ns(t) > window.time_ns(t - 1)) continue;
     return FieldError(
@@ -107,17 +142,21 @@ absl::StatusOr<ChannelMap> ChannelMap::Create(const Channels& declared,
   constexpr int kNone = -1;
   std::vector<int> columns(model.size(), kNone);
   for (int i = 0; i < declared.size(); ++i) {
+    if (absl::Status status = CheckLengths(declared[i], i); !status.ok()) {
+      return status;
+    }
     const std::optional<int> index = model.Find(declared[i].name());
     if (!index) {
       return FieldError(absl::StrFormat("channels[%d].name", i),
                         absl::StrFormat("the model has no channel '%s'; its "
                                         "first is '%s'",
-                                        declared[i].name(), model[0].name));
+                                        Printable(declared[i].name()),
+                                        Printable(model[0].name)));
     }
     if (columns[*index] != kNone) {
       return FieldError(absl::StrFormat("channels[%d].name", i),
                         absl::StrFormat("channel '%s' is declared twice",
-                                        declared[i].name()));
+                                        Printable(declared[i].name())));
     }
     if (absl::Status status = CheckChannel(declared[i], i, model[*index]);
         !status.ok()) {
@@ -131,7 +170,8 @@ absl::StatusOr<ChannelMap> ChannelMap::Create(const Channels& declared,
         "channels",
         absl::StrFormat("%d channels are declared, and the model has %d; "
                         "'%s' is missing (send NaN for what is not measured)",
-                        declared.size(), model.size(), model[i].name));
+                        declared.size(), model.size(),
+                        Printable(model[i].name)));
   }
   return ChannelMap(std::move(columns));
 }

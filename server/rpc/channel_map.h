@@ -18,14 +18,16 @@ class ChannelMap {
   using Channels = google::protobuf::RepeatedPtrField<::telltale::v1::Channel>;
 
   // kInvalidArgument, naming the field: another number of channels, a channel
-  // that the model has not, one twice, another unit or kind.
+  // that the model has not, one twice, another unit or kind, a name or unit
+  // that is too long.
   static absl::StatusOr<ChannelMap> Create(const Channels& declared,
                                            const data::ChannelSet& model);
 
   // The window with its columns in the model's order. Samples that are not
   // valid become NaN, and all NaNs the same one. kInvalidArgument, naming the
   // field: shapes that do not multiply out, none or more than `max_length`
-  // instants, time that does not rise, samples beyond what telemetry can be.
+  // instants, time that does not rise, samples beyond what telemetry can be, a
+  // validity that is unknown.
   absl::StatusOr<SentWindow> Map(const ::telltale::v1::Window& window,
                                  int max_length) const;
 

@@ -132,6 +132,11 @@ void ReplyToProto(const StreamDraining& draining,
 absl::StatusOr<StreamKey> StreamKeyFrom(const std::string& tenant,
                                         const std::string& stream,
                                         v1::StreamMode mode) {
+  if (!v1::StreamMode_IsValid(mode)) {
+    return FieldError("mode", absl::StrFormat("mode %d is unknown; LIVE and "
+                                              "PLAYBACK are taken",
+                                              static_cast<int>(mode)));
+  }
   StreamKey key{.tenant = tenant.empty() ? "default" : tenant,
                 .stream = stream,
                 .mode = mode == v1::STREAM_MODE_PLAYBACK ? StreamMode::kPlayback

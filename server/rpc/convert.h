@@ -22,7 +22,7 @@ namespace telltale::server {
 
 // Which stream, with "default" for an empty tenant. kInvalidArgument, naming
 // the field: a tenant or name that is empty, too long or holds control
-// characters.
+// characters, a mode that is unknown.
 absl::StatusOr<StreamKey> StreamKeyFrom(const std::string& tenant,
                                         const std::string& stream,
                                         ::telltale::v1::StreamMode mode);

@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_format.h"
 
+#include "server/printable.h"
 #include "server/rpc/convert.h"
 #include "server/rpc/error_details.h"
 
@@ -105,6 +106,13 @@ absl::Status StreamCall::OpenStream(const v1::OpenStream& open) {
                                                "begin at 0",
                                                open.epoch()));
   }
+  if (!v1::AttentionDetail_IsValid(open.attention_detail())) {
+    return FieldError(
+        "attention_detail",
+        absl::StrFormat("detail %d is unknown; NONE, PEAKS and "
+                        "ROWS are taken",
+                        static_cast<int>(open.attention_detail())));
+  }
   const absl::StatusOr<const Models::Entry*> model =
       context_.models.Find(open.model());
   if (!model.ok()) return model.status();
@@ -125,8 +133,9 @@ absl::Status StreamCall::OpenStream(const v1::OpenStream& open) {
       streams_.erase(found);
     }
     if (streams_.contains(open.stream())) {
-      return absl::AbortedError(absl::StrFormat(
-          "stream '%s' is open in this call already", open.stream()));
+      return absl::AbortedError(
+          absl::StrFormat("stream '%s' is open in this call already",
+                          Printable(open.stream())));
     }
     if (static_cast<int>(streams_.size()) >= context_.max_streams_a_call) {
       return absl::ResourceExhaustedError(
@@ -168,9 +177,10 @@ void StreamCall::TakeWindow(const v1::StreamWindow& sent) {
     }
   }
   if (stream == nullptr) {
-    return Reject(sent.stream(), sent.sequence(),
-                  absl::FailedPreconditionError(absl::StrFormat(
-                      "stream '%s' is not open in this call", sent.stream())));
+    return Reject(
+        sent.stream(), sent.sequence(),
+        absl::FailedPreconditionError(absl::StrFormat(
+            "stream '%s' is not open in this call", Printable(sent.stream()))));
   }
   absl::StatusOr<SentWindow> window = ReadWindow(*stream, sent);
   if (!window.ok()) {

@@ -96,6 +96,19 @@ class AttentionTest : public ServiceFixture {
   }
 };
 
+TEST_F(AttentionTest, RowsComeAheadOfTheScoresWhenAskedFor) {
+  Call call(*detection_);
+  call.Open(OpeningWithRows("craft"));
+  call.Read();
+  call.Send(Windowed("craft", 1, Telemetry(0, 4)));
+
+  const v1::WindowAttention attention = call.Read().attention();
+  EXPECT_EQ(attention.sequence(), 1);
+  EXPECT_EQ(attention.rows().query_time_ns_size(), 4);
+  EXPECT_EQ(attention.rows().weights_size(), 16);
+  EXPECT_EQ(call.Read().scored().sequence(), 1);
+}
+
 TEST_F(AttentionTest, RowsInFlightAreBoundedOverAllStreams) {
   control_->Close();
   Call call(*detection_);
@@ -149,6 +162,25 @@ TEST_F(AttentionTest, AWindowWhoseRowsNeverFitIsRefusedByField) {
   other.Read();
   other.Send(Windowed("plain", 1, Telemetry(0, kLarge)));
   EXPECT_EQ(other.Read().scored().sequence(), 1);
+}
+
+TEST_F(AttentionTest, LayersThatTheModelHasNotAreNamed) {
+  StreamAll("craft", 1, 2);
+  v1::GetAttentionRequest stored;
+  stored.mutable_instant()->set_stream("craft");
+  stored.mutable_instant()->set_time_ns(9 * kSecond);
+  for (v1::GetAttentionRequest request : {LargeRequest(), stored}) {
+    request.add_layers(0);
+    EXPECT_TRUE(AttentionReader(*detection_, request).Finish().ok());
+    for (const int layer : {1, -1}) {
+      request.add_layers(layer);
+      const grpc::Status status =
+          AttentionReader(*detection_, request).Finish();
+      EXPECT_EQ(status.error_code(), grpc::StatusCode::INVALID_ARGUMENT);
+      EXPECT_THAT(status.error_message(),
+                  AllOf(HasSubstr("layers[1]"), HasSubstr("has 1")));
+    }
+  }
 }
 
 TEST_F(AttentionTest, AStreamThatLeavesRowsUnreadIsCutOff) {

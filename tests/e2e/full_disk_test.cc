@@ -39,10 +39,11 @@ class FullDiskTest : public ServiceFixture {
 TEST_F(FullDiskTest, HealthSaysSoUntilThereIsRoomAndNothingIsLost) {
   constexpr const char* kDetection = "telltale.v1.AnomalyDetectionService";
   const auto expected = StreamAll("whole", 1, 3);
-  StreamAll("craft", 1, 1);
   Call call(*detection_);
   call.Open(Opening("craft"));
-  EXPECT_EQ(call.Read().opened().resume_from(), 2);
+  EXPECT_EQ(call.Read().opened().resume_from(), 1);
+  call.Send(Windowed("craft", 1, Telemetry(4, 4)));
+  EXPECT_EQ(call.Read().scored().sequence(), 1);
   EXPECT_EQ(Health(""), health::HealthCheckResponse::SERVING);
 
   {

@@ -20,6 +20,7 @@ namespace v1 = ::telltale::v1;
 
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 constexpr float kNaN = std::numeric_limits<float>::quiet_NaN();
 
@@ -178,6 +179,40 @@ TEST(ChannelMap, MakesInvalidSamplesAndEveryNaNTheSameMissingSample) {
   for (const float sample : sent->window->samples()) {
     EXPECT_EQ(std::bit_cast<uint32_t>(sample), std::bit_cast<uint32_t>(kNaN));
   }
+}
+
+TEST(ChannelMap, RefusesAValidityThatIsUnknown) {
+  v1::Window window = MakeWindow({1}, {1, 2, 3});
+  for (const int validity : {1, 4, 2}) {
+    window.add_validity(static_cast<v1::Validity>(validity));
+  }
+
+  const auto status = Shuffled().Map(window, 9).status();
+
+  EXPECT_EQ(FieldOf(status), "window.validity[1]");
+  EXPECT_THAT(std::string(status.message()), HasSubstr("validity 4"));
+}
+
+TEST(ChannelMap, RefusesNamesThatAreTooLong) {
+  const std::string longest(256, 'n');
+  EXPECT_THAT(std::string(Create({{longest, ""}}).status().message()),
+              HasSubstr("no channel"));
+  const auto name = Create({{longest + "n", ""}}).status();
+  EXPECT_EQ(FieldOf(name), "channels[0].name");
+  EXPECT_THAT(std::string(name.message()), HasSubstr("257 bytes"));
+  EXPECT_EQ(FieldOf(Create({{"", ""}}).status()), "channels[0].name");
+  EXPECT_EQ(FieldOf(Create({{"flow", std::string(65, 'u')}}).status()),
+            "channels[0].unit");
+}
+
+TEST(ChannelMap, RepeatsNamesFromOutsideOnOneShortLine) {
+  const auto name = Create({{"a\n" + std::string(200, 'b'), ""}}).status();
+  EXPECT_THAT(
+      std::string(name.message()),
+      AllOf(HasSubstr("'a\\nbbb"), HasSubstr("bbb...'"), Not(HasSubstr("\n"))));
+  EXPECT_LT(name.message().size(), 160U);
+  const auto unit = Create({{"flow", "\x1B[31m"}}).status();
+  EXPECT_THAT(std::string(unit.message()), HasSubstr("'\\x1b[31m'"));
 }
 
 }  // namespace
