@@ -11,6 +11,8 @@
 #include "absl/strings/str_split.h"
 #include <toml++/toml.h>
 
+#include "server/printable.h"
+
 namespace telltale::server {
 namespace {
 
@@ -24,14 +26,15 @@ absl::StatusOr<int> ParseInt(const std::string& text, int least, int most) {
       value <= most) {
     return value;
   }
-  return absl::InvalidArgumentError(absl::StrFormat(
-      "'%s' is not a whole number from %d to %d", text, least, most));
+  return absl::InvalidArgumentError(
+      absl::StrFormat("'%s' is not a whole number from %d to %d",
+                      Printable(text), least, most));
 }
 
 Setting Number(std::string_view name, int Options::*field, int least, int most,
                std::string_view help) {
   return {.name = name,
-          .kind = Setting::Kind::kValue,
+          .kind = Setting::Kind::kNumber,
           .value_name = "N",
           .help = help,
           .set =
@@ -50,7 +53,7 @@ Setting Number(std::string_view name, int Options::*field, int least, int most,
 Setting Text(std::string_view name, std::string Options::*field,
              std::string_view value_name, std::string_view help) {
   return {.name = name,
-          .kind = Setting::Kind::kValue,
+          .kind = Setting::Kind::kText,
           .value_name = value_name,
           .help = help,
           .set =
@@ -71,8 +74,8 @@ Setting Switch(std::string_view name, bool Options::*field,
               [field](Options& options, const Values& values) {
                 const std::string& value = values.back();
                 if (value != "true" && value != "false") {
-                  return absl::InvalidArgumentError(
-                      absl::StrFormat("'%s' is neither true nor false", value));
+                  return absl::InvalidArgumentError(absl::StrFormat(
+                      "'%s' is neither true nor false", Printable(value)));
                 }
                 options.*field = value == "true";
                 return absl::OkStatus();
@@ -85,7 +88,7 @@ Setting Switch(std::string_view name, bool Options::*field,
 
 Setting ModelFiles() {
   return {.name = "model",
-          .kind = Setting::Kind::kList,
+          .kind = Setting::Kind::kTexts,
           .value_name = "FILE",
           .help = "Checkpoint to score with; may be given several times",
           .set =
@@ -103,17 +106,27 @@ Setting ModelFiles() {
               }};
 }
 
-// A node's text as a flag would give it.
-absl::StatusOr<std::string> ScalarText(const toml::node& node) {
+// A node's text as a flag would give it. Text in quotes fits every setting, as
+// the environment's does; a number or a truth value only its own kind.
+absl::StatusOr<std::string> ScalarText(const toml::node& node,
+                                       Setting::Kind kind) {
   if (const auto* text = node.as_string()) return text->get();
-  if (const auto* number = node.as_integer()) {
+  if (const auto* number = node.as_integer();
+      number != nullptr && kind == Setting::Kind::kNumber) {
     return std::to_string(number->get());
   }
-  if (const auto* flag = node.as_boolean()) {
+  if (const auto* flag = node.as_boolean();
+      flag != nullptr && kind == Setting::Kind::kSwitch) {
     return std::string(flag->get() ? "true" : "false");
   }
-  return absl::InvalidArgumentError(
-      "the value is neither a text, nor a whole number, nor true or false");
+  switch (kind) {
+    case Setting::Kind::kSwitch:
+      return absl::InvalidArgumentError("expected true or false");
+    case Setting::Kind::kNumber:
+      return absl::InvalidArgumentError("expected a whole number");
+    default:
+      return absl::InvalidArgumentError("expected text in quotes");
+  }
 }
 
 absl::StatusOr<Values> NodeValues(const toml::node& node,
@@ -121,16 +134,16 @@ absl::StatusOr<Values> NodeValues(const toml::node& node,
   Values values;
   const toml::array* list = node.as_array();
   if (list == nullptr) {
-    absl::StatusOr<std::string> text = ScalarText(node);
+    absl::StatusOr<std::string> text = ScalarText(node, setting.kind);
     if (!text.ok()) return text.status();
     values.push_back(std::move(*text));
     return values;
   }
-  if (setting.kind != Setting::Kind::kList) {
+  if (setting.kind != Setting::Kind::kTexts) {
     return absl::InvalidArgumentError("the value is a list; give one value");
   }
   for (const toml::node& item : *list) {
-    absl::StatusOr<std::string> text = ScalarText(item);
+    absl::StatusOr<std::string> text = ScalarText(item, setting.kind);
     if (!text.ok()) return text.status();
     values.push_back(std::move(*text));
   }
@@ -155,7 +168,7 @@ absl::Status ApplyKey(const std::string& path, std::string_view key,
     return At(path, key_source,
               absl::StrFormat("there is no setting '%s'; `telltale serve "
                               "--help` lists them all",
-                              std::string(key)));
+                              Printable(key)));
   }
   const absl::StatusOr<Values> values = NodeValues(node, *setting);
   absl::Status status =
@@ -249,7 +262,7 @@ absl::Status ApplyEnvironment(
     const std::string name = setting.Environment();
     const char* value = lookup(name.c_str());
     if (value == nullptr) continue;
-    const Values values = setting.kind == Setting::Kind::kList
+    const Values values = setting.kind == Setting::Kind::kTexts
                               ? absl::StrSplit(value, ',')
                               : Values{value};
     if (absl::Status status = setting.set(options, values); !status.ok()) {
@@ -260,11 +273,26 @@ absl::Status ApplyEnvironment(
   return absl::OkStatus();
 }
 
+std::vector<std::string> UnknownVariables(const char* const* environment) {
+  constexpr std::string_view kPrefix = "TELLTALE_";
+  std::vector<std::string> unknown;
+  for (; *environment != nullptr; ++environment) {
+    const std::string_view entry = *environment;
+    const std::string_view name = entry.substr(0, entry.find('='));
+    if (!name.starts_with(kPrefix) || name == "TELLTALE_CONFIG") continue;
+    const bool known = std::any_of(
+        Settings().begin(), Settings().end(),
+        [name](const Setting& s) { return s.Environment() == name; });
+    if (!known) unknown.push_back(Printable(name));
+  }
+  return unknown;
+}
+
 absl::StatusOr<ListenAddress> ParseListenAddress(const std::string& text) {
   constexpr int kMaxPort = 65'535;
   const absl::Status malformed = absl::InvalidArgumentError(absl::StrFormat(
       "'%s' is not an address; write host:port, for instance 127.0.0.1:50051",
-      text));
+      Printable(text)));
   const size_t colon = text.rfind(':');
   if (colon == std::string::npos || colon == 0) return malformed;
   ListenAddress address;
@@ -294,6 +322,15 @@ absl::Status CheckOptions(const Options& options) {
         "no model is given; add --model FILE, a file that `telltale train` "
         "wrote");
   }
+  if (std::count(options.model.begin(), options.model.end(), "") > 0) {
+    return absl::InvalidArgumentError(
+        "--model: the name is empty; give a file that `telltale train` wrote");
+  }
+  if (options.store.empty()) {
+    return absl::InvalidArgumentError(
+        "--store: the name is empty; give the file that is to keep windows and "
+        "scores");
+  }
   const absl::StatusOr<ListenAddress> address =
       ParseListenAddress(options.listen);
   if (!address.ok()) {
@@ -305,14 +342,14 @@ absl::Status CheckOptions(const Options& options) {
         "--listen: other machines can reach '%s', and connections are not "
         "checked; listen on 127.0.0.1, or add --insecure-bind where the "
         "network itself is closed",
-        address->host));
+        Printable(address->host)));
   }
   const std::vector<std::string> levels = {"debug", "info", "warning", "error"};
   if (std::find(levels.begin(), levels.end(), options.log_level) ==
       levels.end()) {
     return absl::InvalidArgumentError(absl::StrFormat(
         "--log-level: '%s' is none of debug, info, warning, error",
-        options.log_level));
+        Printable(options.log_level)));
   }
   return absl::OkStatus();
 }

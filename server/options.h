@@ -35,10 +35,10 @@ struct Options {
 
 // One setting: its names, its help, and how to set and show it.
 struct Setting {
-  enum class Kind { kSwitch, kValue, kList };
+  enum class Kind { kSwitch, kNumber, kText, kTexts };
 
   std::string_view name;  // as in the file
-  Kind kind = Kind::kValue;
+  Kind kind = Kind::kText;
   std::string_view value_name;  // for the help
   std::string_view help;
   // kInvalidArgument: not such a value; the message says what was expected.
@@ -58,6 +58,10 @@ absl::Status ApplySettingsFile(const std::string& path, Options& options);
 // Sets what the environment says; `lookup` returns null for what is not set.
 absl::Status ApplyEnvironment(
     const std::function<const char*(const char*)>& lookup, Options& options);
+
+// The variables called TELLTALE_ that no setting has, of "NAME=value" entries
+// that end with a null. Fit for messages.
+std::vector<std::string> UnknownVariables(const char* const* environment);
 
 // Where to listen.
 struct ListenAddress {

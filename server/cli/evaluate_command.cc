@@ -20,6 +20,7 @@
 #include "server/cli/commands.h"
 #include "server/cli/evaluation.h"
 #include "server/cli/evaluation_table.h"
+#include "server/cli/failure.h"
 #include "server/cli/score_file.h"
 
 namespace telltale::server {
@@ -168,7 +169,7 @@ void AddEvaluateCommand(CLI::App& app, CommandResult& result) {
   command->callback([flags, &result] {
     const absl::Status status = RunEvaluate(*flags);
     if (status.ok()) return;
-    std::cerr << "telltale: " << status.message() << "\n";
+    PrintFailure(status);
     result.exit_code = kFailure;
   });
 }

@@ -10,6 +10,7 @@
 
 #include "proto/grpc/health/v1/health.grpc.pb.h"
 #include "server/cli/commands.h"
+#include "server/cli/failure.h"
 #include "server/cli/scoring_client.h"
 
 namespace telltale::server {
@@ -29,8 +30,7 @@ void RunHealth(const std::string& server, double timeout_seconds,
   const grpc::Status status =
       stub->Check(&context, health::HealthCheckRequest(), &response);
   if (!status.ok()) {
-    std::cerr << "telltale: " << DescribeFailure(server, status).message()
-              << '\n';
+    PrintFailure(DescribeFailure(server, status));
     result.exit_code = kFailure;
     return;
   }

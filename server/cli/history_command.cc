@@ -16,6 +16,7 @@
 #include "data/time_stamp.h"
 #include "proto/telltale/v1/score_history_service.grpc.pb.h"
 #include "server/cli/commands.h"
+#include "server/cli/failure.h"
 #include "server/cli/score_messages.h"
 #include "server/cli/score_table.h"
 #include "server/cli/scoring_client.h"
@@ -142,13 +143,13 @@ absl::Status List(const HistoryFlags& flags, v1::ListScoresRequest request) {
 void RunHistory(const HistoryFlags& flags, CommandResult& result) {
   absl::StatusOr<v1::ListScoresRequest> request = RequestFrom(flags);
   if (!request.ok()) {
-    std::cerr << "telltale: " << request.status().message() << '\n';
+    PrintFailure(request.status());
     result.exit_code = kUsage;
     return;
   }
   if (const absl::Status status = List(flags, std::move(*request));
       !status.ok()) {
-    std::cerr << "telltale: " << status.message() << '\n';
+    PrintFailure(status);
     result.exit_code = kFailure;
   }
 }

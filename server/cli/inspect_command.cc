@@ -9,6 +9,7 @@
 
 #include "model/checkpoint/checkpoint.h"
 #include "server/cli/commands.h"
+#include "server/cli/failure.h"
 #include "server/cli/model_card.h"
 
 namespace telltale::server {
@@ -36,7 +37,7 @@ void AddInspectCommand(CLI::App& app, CommandResult& result) {
     std::string version;
     const auto checkpoint = model::Checkpoint::Load(flags->model, &version);
     if (!checkpoint.ok()) {
-      std::cerr << "telltale: " << checkpoint.status().message() << '\n';
+      PrintFailure(checkpoint.status());
       result.exit_code = kFailure;
       return;
     }

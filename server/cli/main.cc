@@ -1,5 +1,8 @@
 // The one binary: parses the command line and runs the chosen subcommand.
 
+#include <algorithm>
+#include <cctype>
+#include <cstddef>
 #include <exception>
 #include <iostream>
 #include <string>
@@ -8,6 +11,7 @@
 #include <CLI/CLI.hpp>
 
 #include "server/cli/commands.h"
+#include "server/printable.h"
 
 namespace telltale::server {
 namespace {
@@ -15,12 +19,15 @@ namespace {
 constexpr int kFailure = 1;
 constexpr int kUsage = 2;
 
+// The parser's messages have several lines at times, and repeat any argument.
 std::string OnOneLine(std::string text) {
-  for (char& c : text) {
-    if (c == '\n' || c == '\r') c = ' ';
+  constexpr size_t kMaxBytes = 500;
+  while (!text.empty() &&
+         std::isspace(static_cast<unsigned char>(text.back()))) {
+    text.pop_back();
   }
-  while (!text.empty() && text.back() == ' ') text.pop_back();
-  return text;
+  std::replace(text.begin(), text.end(), '\n', ' ');
+  return Printable(text, kMaxBytes);
 }
 
 // "telltale" or "telltale train", whichever the user had got to.
@@ -36,7 +43,7 @@ std::string Explain(const CLI::App& app, const CLI::ParseError& error) {
   const std::vector<std::string> words = app.remaining();
   if (app.get_subcommands().empty() && !words.empty() &&
       !words.front().starts_with('-')) {
-    return "no subcommand is called '" + words.front() + "'";
+    return "no subcommand is called '" + Printable(words.front()) + "'";
   }
   return OnOneLine(error.what());
 }

@@ -7,7 +7,6 @@
 #include <ctime>
 #include <filesystem>
 #include <fstream>
-#include <iostream>
 #include <map>
 #include <memory>
 #include <pthread.h>
@@ -15,6 +14,7 @@
 #include <string>
 #include <system_error>
 #include <thread>
+#include <unistd.h>
 #include <utility>
 #include <vector>
 
@@ -24,6 +24,7 @@
 #include <CLI/CLI.hpp>
 
 #include "server/cli/commands.h"
+#include "server/cli/failure.h"
 #include "server/models.h"
 #include "server/observability/log.h"
 #include "server/options.h"
@@ -132,6 +133,12 @@ absl::Status Serve(const Options& options) {
   signal(SIGPIPE, SIG_IGN);
 
   Log log(LevelFrom(options.log_level));
+  // A slip in a name would otherwise go unnoticed. Not an error: others may
+  // name theirs alike.
+  for (const std::string& name : UnknownVariables(environ)) {
+    log.Warning("no setting has this environment variable's name",
+                {{"variable", name}});
+  }
   SystemClock clock;
   absl::StatusOr<Models> models =
       Models::Load({options.model.begin(), options.model.end()});
@@ -156,12 +163,12 @@ absl::Status Serve(const Options& options) {
 void RunServe(const ServeFlags& flags, CommandResult& result) {
   const absl::StatusOr<Options> options = GatherOptions(flags);
   if (!options.ok()) {
-    std::cerr << "telltale: " << options.status().message() << '\n';
+    PrintFailure(options.status());
     result.exit_code = kUsage;
     return;
   }
   if (const absl::Status status = Serve(*options); !status.ok()) {
-    std::cerr << "telltale: " << status.message() << '\n';
+    PrintFailure(status);
     result.exit_code = kFailure;
   }
 }

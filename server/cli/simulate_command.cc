@@ -3,6 +3,7 @@
 #include <array>
 #include <cstdint>
 #include <iostream>
+#include <limits>
 #include <memory>
 #include <string>
 
@@ -17,6 +18,7 @@
 #include "data/simulator/engine_channels.h"
 #include "data/simulator/simulate.h"
 #include "server/cli/commands.h"
+#include "server/cli/failure.h"
 
 namespace telltale::server {
 namespace {
@@ -55,7 +57,7 @@ void RunSimulate(const SimulateFlags& flags, CommandResult& result) {
   }
   const absl::Status status = WriteRun(flags);
   if (status.ok()) return;
-  std::cerr << "telltale: " << status.message() << "\n";
+  PrintFailure(status);
   result.exit_code = 1;
 }
 
@@ -68,7 +70,8 @@ void AddSimulateCommand(CLI::App& app, CommandResult& result) {
   command
       ->add_option("--seed", flags->engine.seed,
                    "The same seed gives the same run on every machine")
-      ->required();
+      ->required()
+      ->check(CLI::Range(int64_t{0}, std::numeric_limits<int64_t>::max()));
   command
       ->add_option("--steps", flags->engine.steps,
                    "How many instants, one second apart")

@@ -4,6 +4,7 @@
 #include <chrono>
 #include <cstdint>
 #include <iostream>
+#include <limits>
 #include <memory>
 #include <optional>
 #include <string>
@@ -18,6 +19,7 @@
 #include "data/time_stamp.h"
 #include "server/cli/anomaly_digest.h"
 #include "server/cli/commands.h"
+#include "server/cli/failure.h"
 #include "server/cli/score_messages.h"
 #include "server/cli/score_table.h"
 #include "server/cli/scoring_client.h"
@@ -218,7 +220,7 @@ void AddStreamCommand(CLI::App& app, CommandResult& result) {
       ->add_option("--rate", flags->rate_hz,
                    "Instants a second [0: as fast as they are scored]")
       ->option_text("HZ")
-      ->check(CLI::NonNegativeNumber);
+      ->check(CLI::Range(0.0, 1e9));
   command->add_option("--out", flags->out, "Write one row an instant here")
       ->option_text("FILE");
   command->add_flag("--json", flags->json,
@@ -238,17 +240,17 @@ void AddStreamCommand(CLI::App& app, CommandResult& result) {
                    "Number of this run of the stream; the same goes on where "
                    "it stopped, a higher one begins afresh [now, in ms]")
       ->option_text("N")
-      ->check(CLI::NonNegativeNumber);
+      ->check(CLI::Range(int64_t{0}, std::numeric_limits<int64_t>::max()));
   command->add_flag("--playback", flags->playback,
                     "A recording: kept apart from the live stream");
   command
       ->add_option("--patience", flags->patience_seconds,
                    "Seconds to go on trying to reach the server [10]")
       ->option_text("SECONDS")
-      ->check(CLI::NonNegativeNumber);
+      ->check(CLI::Range(0.0, 1e9));
   command->callback([flags, &result] {
     if (const absl::Status status = Stream(*flags); !status.ok()) {
-      std::cerr << "telltale: " << status.message() << '\n';
+      PrintFailure(status);
       result.exit_code = kFailure;
     }
   });

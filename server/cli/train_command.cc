@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <iostream>
+#include <limits>
 #include <memory>
 #include <optional>
 #include <signal.h>
@@ -24,6 +25,7 @@
 #include "data/series.h"
 #include "model/training/train.h"
 #include "server/cli/commands.h"
+#include "server/cli/failure.h"
 #include "server/cli/false_alarm_budget.h"
 #include "server/cli/model_card.h"
 #include "server/cli/progress_bar.h"
@@ -199,7 +201,7 @@ void RunTrain(const TrainFlags& flags, CommandResult& result) {
     status = Train(flags, *std::move(config));
     if (!status.ok()) result.exit_code = kFailure;
   }
-  if (!status.ok()) std::cerr << "telltale: " << status.message() << '\n';
+  if (!status.ok()) PrintFailure(status);
 }
 
 void AddSettings(CLI::App& command, TrainFlags& flags) {
@@ -211,7 +213,7 @@ void AddSettings(CLI::App& command, TrainFlags& flags) {
       .add_option("--seed", flags.seed,
                   "The same seed and data give the same model [1]")
       ->option_text("N")
-      ->check(CLI::NonNegativeNumber);
+      ->check(CLI::Range(int64_t{0}, std::numeric_limits<int64_t>::max()));
   command
       .add_option("--threads", flags.threads,
                   "Threads; 0: one for each processor. The model does not "

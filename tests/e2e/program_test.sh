@@ -67,15 +67,33 @@ grep -q "'furlong'" "$SCRATCH/refused.txt" ||
   fail "the refusal says: $(<"$SCRATCH/refused.txt")"
 [[ $(wc -l <"$SCRATCH/refused.txt") == 1 ]] || fail "more than one line"
 
-for flags in "--listen 0.0.0.0:0" "--threads many" "--config $MODELS/labels.csv"
-do
-  code=0
-  # shellcheck disable=SC2086 # two words each
-  "$TELLTALE" serve --model "$model" --store "$SCRATCH/other.db" $flags \
-    2>"$SCRATCH/usage.txt" || code=$?
-  (( code == 2 )) || fail "serve $flags ended with $code"
-  [[ $(wc -l <"$SCRATCH/usage.txt") == 1 ]] || fail "serve $flags: lines"
-done
+# refused CODE WORDS ARGUMENT...: the program ends with that code and one line
+# on standard error that holds the words.
+refused() {
+  local expected=$1 words=$2 code=0
+  shift 2
+  "$TELLTALE" "$@" 2>"$SCRATCH/refused.txt" || code=$?
+  (( code == expected )) || fail "$* ended with $code"
+  [[ $(wc -l <"$SCRATCH/refused.txt") == 1 ]] || fail "$*: lines"
+  grep -qF -- "$words" "$SCRATCH/refused.txt" ||
+    fail "$*: $(<"$SCRATCH/refused.txt")"
+}
+
+other=(serve --model "$model" --store "$SCRATCH/other.db")
+refused 2 --insecure-bind "${other[@]}" --listen 0.0.0.0:0
+refused 2 "'many'" "${other[@]}" --threads many
+refused 2 labels.csv "${other[@]}" --config "$MODELS/labels.csv"
+refused 2 "'a\nb'" "${other[@]}" --listen $'a\nb'
+refused 2 "'two\nlines'" $'two\nlines'
+mkdir "$SCRATCH/empty"
+(cd "$SCRATCH/empty" && refused 2 "--store: the name is empty" \
+  serve --model "$model" --store '')
+[[ -z $(ls -A "$SCRATCH/empty") ]] || fail "an empty store name left files"
+refused 2 9223372036854775807 train --data none.csv --out none --seed -1
+[[ $(wc -c <"$SCRATCH/refused.txt") -lt 200 ]] || fail "the bound is too long"
+cp "$MODELS/labels.csv" "$SCRATCH/table.csv"
+refused 1 "give the path of a store" serve --model "$model" \
+  --store "$SCRATCH/table.csv" --listen 127.0.0.1:0
 code=0
 "$TELLTALE" serve --model "$model" --store "$store" --listen 127.0.0.1:0 \
   2>"$SCRATCH/second.txt" || code=$?

@@ -67,6 +67,16 @@ TEST(Options, AFileIsRefusedWithLineAndColumn) {
               HasSubstr("a list"));
   EXPECT_THAT(std::string(ApplyText("threads = 1.5\n", options).message()),
               HasSubstr("whole number"));
+  EXPECT_THAT(std::string(ApplyText("\nlisten = 5\n", options).message()),
+              AllOf(HasSubstr(":2:10:"), HasSubstr("listen: expected text")));
+  EXPECT_THAT(std::string(ApplyText("store = true\n", options).message()),
+              HasSubstr("store: expected text"));
+  EXPECT_THAT(std::string(ApplyText("model = ['a', 1]\n", options).message()),
+              HasSubstr("model: expected text"));
+  EXPECT_THAT(std::string(ApplyText("reflection = 1\n", options).message()),
+              HasSubstr("reflection: expected true or false"));
+  EXPECT_THAT(std::string(ApplyText("threads = true\n", options).message()),
+              HasSubstr("threads: expected a whole number"));
   EXPECT_THAT(std::string(ApplyText("[server]\nx = 1\n", options).message()),
               HasSubstr("'server'"));
   EXPECT_THAT(std::string(ApplyText("threads = \n", options).message()),
@@ -138,6 +148,42 @@ TEST(Options, MalformedAddressesAreRefused) {
 TEST(Options, AServerNeedsAModel) {
   EXPECT_THAT(std::string(CheckOptions(Options()).message()),
               HasSubstr("--model FILE"));
+}
+
+TEST(Options, EmptyFileNamesAreRefused) {
+  Options options;
+  options.model = {"m.safetensors"};
+  options.store = "";
+  EXPECT_THAT(std::string(CheckOptions(options).message()),
+              HasSubstr("--store: the name is empty"));
+  options = Options();
+  options.model = {"m.safetensors", ""};
+  EXPECT_THAT(std::string(CheckOptions(options).message()),
+              HasSubstr("--model: the name is empty"));
+}
+
+TEST(Options, KnowsWhichVariablesNoSettingHas) {
+  const char* const environment[] = {
+      "TELLTALE_THREADS=2",     "PATH=/bin",         "TELLTALE_MAX_STREAM=3",
+      "TELLTALE_CONFIG=a.toml", "TELLTALE_\x1B[1m=", nullptr};
+
+  EXPECT_THAT(UnknownVariables(environment),
+              ElementsAre("TELLTALE_MAX_STREAM", "TELLTALE_\\x1b[1m"));
+}
+
+TEST(Options, ValuesFromOutsideAreRepeatedOnOneShortLine) {
+  Options options;
+  const std::string value = "\n" + std::string(1000, '9');
+
+  const absl::Status status = ApplyEnvironment(
+      [&value](const char* name) {
+        return std::string(name) == "TELLTALE_THREADS" ? value.c_str()
+                                                       : nullptr;
+      },
+      options);
+
+  EXPECT_THAT(std::string(status.message()), HasSubstr("'\\n999"));
+  EXPECT_LT(status.message().size(), 200U);
 }
 
 TEST(Options, EverySettingShowsWhatWasSet) {
