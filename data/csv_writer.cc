@@ -9,7 +9,6 @@
 #include "absl/strings/str_format.h"
 
 #include "data/csv_reader.h"
-#include "data/file_stream.h"
 #include "data/time_stamp.h"
 
 namespace telltale::data {
@@ -37,8 +36,8 @@ void AppendCsvSample(float sample, std::string& line) {
   line.append(digits, written.ptr);
 }
 
-CsvWriter::CsvWriter(std::ofstream file, std::string path, TimeForm form)
-    : file_(std::move(file)), path_(std::move(path)), form_(form) {}
+CsvWriter::CsvWriter(OutputFile file, TimeForm form)
+    : file_(std::move(file)), form_(form) {}
 
 absl::StatusOr<CsvWriter> CsvWriter::Create(const std::string& path,
                                             const ChannelSet& channels,
@@ -58,10 +57,10 @@ absl::StatusOr<CsvWriter> CsvWriter::Create(const std::string& path,
     header += CsvCell(heading);
   }
   header += '\n';
-  absl::StatusOr<std::ofstream> file = CreateFile(path);
+  absl::StatusOr<OutputFile> file = OutputFile::Create(path);
   if (!file.ok()) return file.status();
-  *file << header;
-  return CsvWriter(*std::move(file), path, form);
+  file->stream() << header;
+  return CsvWriter(*std::move(file), form);
 }
 
 void CsvWriter::Append(int64_t time_ns, std::span<const float> samples) {
@@ -71,10 +70,10 @@ void CsvWriter::Append(int64_t time_ns, std::span<const float> samples) {
     AppendCsvSample(sample, line_);
   }
   line_ += '\n';
-  file_ << line_;
+  file_.stream() << line_;
 }
 
-absl::Status CsvWriter::Close() { return CloseFile(file_, path_); }
+absl::Status CsvWriter::Close() { return file_.Close(); }
 
 absl::Status WriteCsv(const Series& series, const std::string& path) {
   absl::StatusOr<CsvWriter> writer =

@@ -1,7 +1,6 @@
 #pragma once
 
 #include <cstdint>
-#include <fstream>
 #include <span>
 #include <string>
 #include <string_view>
@@ -10,6 +9,7 @@
 #include "absl/status/statusor.h"
 
 #include "data/channel.h"
+#include "data/output_file.h"
 #include "data/series.h"
 
 namespace telltale::data {
@@ -26,7 +26,7 @@ void AppendCsvSample(float sample, std::string& line);
 // thread-safe.
 class CsvWriter {
  public:
-  // Creates or empties the file and writes the header. kInvalidArgument: a
+  // Begins the file, which appears when it is closed. kInvalidArgument: a
   // channel's name or unit that no heading can hold. kPermissionDenied,
   // kNotFound, kUnknown: the file cannot be created.
   static absl::StatusOr<CsvWriter> Create(const std::string& path,
@@ -36,15 +36,14 @@ class CsvWriter {
   // REQUIRES: one sample per channel; time increases from call to call.
   void Append(int64_t time_ns, std::span<const float> samples);
 
-  // Flushes and closes. kDataLoss: not everything could be written, the disk
-  // being full for instance.
+  // Puts the file in its place. kDataLoss: not everything could be written,
+  // the disk being full for instance; there is no file then, or the one before.
   absl::Status Close();
 
  private:
-  CsvWriter(std::ofstream file, std::string path, TimeForm form);
+  CsvWriter(OutputFile file, TimeForm form);
 
-  std::ofstream file_;
-  std::string path_;
+  OutputFile file_;
   TimeForm form_;
   std::string line_;
 };

@@ -34,11 +34,4 @@ absl::StatusOr<std::ofstream> CreateFile(const std::string& path) {
   return file;
 }
 
-absl::Status CloseFile(std::ofstream& file, const std::string& path) {
-  file.close();
-  if (file) return absl::OkStatus();
-  return absl::DataLossError(absl::StrFormat(
-      "cannot write all of %s; is there room on the disk?", path));
-}
-
 }  // namespace telltale::data

@@ -15,7 +15,4 @@ absl::StatusOr<std::ifstream> OpenFile(const std::string& path);
 // Creates or empties a file for writing. Errors as OpenFile.
 absl::StatusOr<std::ofstream> CreateFile(const std::string& path);
 
-// Flushes and closes. kDataLoss: some earlier write, or this one, failed.
-absl::Status CloseFile(std::ofstream& file, const std::string& path);
-
 }  // namespace telltale::data

@@ -1,14 +1,14 @@
 #include "data/labels.h"
 
 #include <array>
-#include <fstream>
+#include <ostream>
 #include <string_view>
 
 #include "absl/strings/str_format.h"
 
 #include "data/csv_rows.h"
 #include "data/csv_writer.h"
-#include "data/file_stream.h"
+#include "data/output_file.h"
 #include "data/time_stamp.h"
 
 namespace telltale::data {
@@ -149,22 +149,23 @@ absl::StatusOr<std::vector<LabelledEvent>> ReadLabels(const std::string& path) {
 
 absl::Status WriteLabels(const std::vector<LabelledEvent>& events,
                          TimeForm form, const std::string& path) {
-  absl::StatusOr<std::ofstream> file = CreateFile(path);
+  absl::StatusOr<OutputFile> file = OutputFile::Create(path);
   if (!file.ok()) return file.status();
-  *file << "start,end,cause_start,cause_end,cause_channel,kind\n";
+  std::ostream& out = file->stream();
+  out << "start,end,cause_start,cause_end,cause_channel,kind\n";
   for (const LabelledEvent& event : events) {
-    *file << FormatTimeStamp(event.start_ns, form) << ','
-          << FormatTimeStamp(event.end_ns, form) << ',';
+    out << FormatTimeStamp(event.start_ns, form) << ','
+        << FormatTimeStamp(event.end_ns, form) << ',';
     if (event.cause) {
-      *file << FormatTimeStamp(event.cause->start_ns, form) << ','
-            << FormatTimeStamp(event.cause->end_ns, form);
+      out << FormatTimeStamp(event.cause->start_ns, form) << ','
+          << FormatTimeStamp(event.cause->end_ns, form);
     } else {
-      *file << ',';
+      out << ',';
     }
-    *file << ',' << CsvCell(event.cause_channel) << ',' << CsvCell(event.kind)
-          << '\n';
+    out << ',' << CsvCell(event.cause_channel) << ',' << CsvCell(event.kind)
+        << '\n';
   }
-  return CloseFile(*file, path);
+  return file->Close();
 }
 
 }  // namespace telltale::data

@@ -22,6 +22,7 @@
 #include "model/detector.h"
 #include "model/scoring/smoothed_scores.h"
 #include "server/cli/commands.h"
+#include "server/cli/failure.h"
 #include "server/cli/lagged_verdicts.h"
 #include "server/cli/progress_bar.h"
 #include "server/cli/score_pass.h"
@@ -96,7 +97,8 @@ class RowWriter {
           flags_.json ? ScoreTable::Format::kJsonLines
                       : ScoreTable::Format::kCsv,
           source_.time_form(),
-          {.masking = flags_.masking, .trained = trained_.has_value()});
+          {.masking = flags_.masking, .trained = trained_.has_value()},
+          ScoreTable::Placement::kWhenClosed);
       if (!table.ok()) return table.status();
       table_ = *std::move(table);
     }
@@ -264,7 +266,7 @@ void AddScoreCommand(CLI::App& app, CommandResult& result) {
     const int failure = status.ok() ? kFailure : kUsage;
     if (status.ok()) status = Score(*flags);
     if (status.ok()) return;
-    std::cerr << "telltale: " << status.message() << '\n';
+    PrintFailure(status);
     result.exit_code = failure;
   });
 }

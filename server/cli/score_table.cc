@@ -3,6 +3,7 @@
 #include <cmath>
 #include <iostream>
 #include <limits>
+#include <optional>
 #include <utility>
 
 #include "absl/strings/str_format.h"
@@ -176,16 +177,18 @@ std::string DescribeNominal(const ScoreRow& row, data::TimeForm form) {
 absl::StatusOr<ScoreTable> ScoreTable::Create(const std::string& path,
                                               Format format,
                                               data::TimeForm form,
-                                              ScoreColumns columns) {
-  std::unique_ptr<std::ofstream> file;
+                                              ScoreColumns columns,
+                                              Placement placement) {
+  std::optional<data::OutputFile> file;
   if (!path.empty()) {
-    file = std::make_unique<std::ofstream>(path, std::ios::binary);
-    if (!*file) {
-      return absl::PermissionDeniedError(absl::StrFormat(
-          "%s: cannot be created; give a path that can be written", path));
-    }
+    absl::StatusOr<data::OutputFile> created =
+        placement == Placement::kWhenClosed
+            ? data::OutputFile::Create(path)
+            : data::OutputFile::CreateInPlace(path);
+    if (!created.ok()) return created.status();
+    file.emplace(*std::move(created));
   }
-  ScoreTable table(path, format, form, columns, std::move(file));
+  ScoreTable table(format, form, columns, std::move(file));
   if (format == Format::kCsv) {
     AppendCsvLine(CellsOf({}, form, columns), &Cell::column, table.line_);
     table.out() << table.line_;
@@ -193,16 +196,11 @@ absl::StatusOr<ScoreTable> ScoreTable::Create(const std::string& path,
   return table;
 }
 
-ScoreTable::ScoreTable(std::string path, Format format, data::TimeForm form,
-                       ScoreColumns columns,
-                       std::unique_ptr<std::ofstream> file)
-    : path_(std::move(path)),
-      format_(format),
-      form_(form),
-      columns_(columns),
-      file_(std::move(file)) {}
+ScoreTable::ScoreTable(Format format, data::TimeForm form, ScoreColumns columns,
+                       std::optional<data::OutputFile> file)
+    : format_(format), form_(form), columns_(columns), file_(std::move(file)) {}
 
-std::ostream& ScoreTable::out() { return file_ ? *file_ : std::cout; }
+std::ostream& ScoreTable::out() { return file_ ? file_->stream() : std::cout; }
 
 void ScoreTable::Append(const ScoreRow& row) {
   line_.clear();
@@ -216,13 +214,11 @@ void ScoreTable::Append(const ScoreRow& row) {
 }
 
 absl::Status ScoreTable::Close() {
-  out().flush();
-  const bool failed = !out();
-  file_.reset();
-  if (!failed) return absl::OkStatus();
+  if (file_) return file_->Close();
+  std::cout.flush();
+  if (std::cout) return absl::OkStatus();
   return absl::DataLossError(
-      absl::StrFormat("%s: not everything could be written; is the disk full?",
-                      path_.empty() ? "standard output" : path_));
+      "standard output: not everything could be written; is the disk full?");
 }
 
 }  // namespace telltale::server

@@ -1,9 +1,7 @@
 #pragma once
 
 #include <cstdint>
-#include <fstream>
 #include <iosfwd>
-#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -12,6 +10,7 @@
 #include "absl/status/statusor.h"
 
 #include "data/channel.h"
+#include "data/output_file.h"
 #include "data/series.h"
 #include "model/detector.h"
 
@@ -70,11 +69,17 @@ struct ScoreColumns {
 class ScoreTable {
  public:
   enum class Format { kCsv, kJsonLines };
+  enum class Placement {
+    kAtOnce,      // others may read the file while it grows
+    kWhenClosed,  // whole or not at all
+  };
+
   // An empty path is standard output. `form` is that of the input's time
-  // column. kPermissionDenied: the file cannot be created.
+  // column. kNotFound, kPermissionDenied: the file cannot be created.
   static absl::StatusOr<ScoreTable> Create(const std::string& path,
                                            Format format, data::TimeForm form,
-                                           ScoreColumns columns = {});
+                                           ScoreColumns columns = {},
+                                           Placement = Placement::kAtOnce);
 
   void Append(const ScoreRow& row);
 
@@ -83,16 +88,15 @@ class ScoreTable {
   absl::Status Close();
 
  private:
-  ScoreTable(std::string path, Format format, data::TimeForm form,
-             ScoreColumns columns, std::unique_ptr<std::ofstream> file);
+  ScoreTable(Format format, data::TimeForm form, ScoreColumns columns,
+             std::optional<data::OutputFile> file);
 
   std::ostream& out();
 
-  std::string path_;
   Format format_;
   data::TimeForm form_;
   ScoreColumns columns_;
-  std::unique_ptr<std::ofstream> file_;  // null: standard output
+  std::optional<data::OutputFile> file_;  // none: standard output
   std::string line_;
 };
 
