@@ -1,8 +1,11 @@
 #include "data/labels.h"
 
+#include <algorithm>
 #include <array>
+#include <charconv>
 #include <ostream>
 #include <string_view>
+#include <system_error>
 
 #include "absl/strings/str_format.h"
 
@@ -21,11 +24,13 @@ enum LabelColumn {
   kCauseEnd,
   kCauseChannel,
   kKind,
+  kSegment,
   kLabelColumnCount,
 };
 
 constexpr std::array<std::string_view, kLabelColumnCount> kHeadings = {
-    "start", "end", "cause_start", "cause_end", "cause_channel", "kind"};
+    "start",         "end",  "cause_start", "cause_end",
+    "cause_channel", "kind", "segment"};
 
 // Where each column stands in the file; nullopt: absent.
 using Columns = std::array<std::optional<size_t>, kLabelColumnCount>;
@@ -45,7 +50,8 @@ absl::StatusOr<Columns> ReadHeader(const CsvRows& rows,
     if (!column) {
       return rows.CellError(i, "header", cells[i],
                             "is no column of labels; expected start, end, "
-                            "cause_start, cause_end, cause_channel or kind");
+                            "cause_start, cause_end, cause_channel, kind or "
+                            "segment");
     }
     if (columns[*column]) {
       return rows.CellError(i, "header", cells[i], "stands twice");
@@ -107,7 +113,25 @@ class LabelRow {
     }
     event.cause_channel = Text(kCauseChannel);
     event.kind = Text(kKind);
+    if (columns_[kSegment]) {
+      const absl::StatusOr<int> segment = Segment();
+      if (!segment.ok()) return segment.status();
+      event.segment = *segment;
+    }
     return event;
+  }
+
+  absl::StatusOr<int> Segment() const {
+    const std::string_view text = Text(kSegment);
+    int segment = -1;
+    const auto parsed =
+        std::from_chars(text.data(), text.data() + text.size(), segment);
+    if (parsed.ec != std::errc() || parsed.ptr != text.data() + text.size() ||
+        segment < 0) {
+      return rows_.CellError(*columns_[kSegment], kHeadings[kSegment], text,
+                             "is no segment; expected a number from 0 on");
+    }
+    return segment;
   }
 
  private:
@@ -151,9 +175,13 @@ absl::Status WriteLabels(const std::vector<LabelledEvent>& events,
                          TimeForm form, const std::string& path) {
   absl::StatusOr<OutputFile> file = OutputFile::Create(path);
   if (!file.ok()) return file.status();
+  const bool segments = std::ranges::any_of(
+      events, [](const LabelledEvent& e) { return e.segment.has_value(); });
   std::ostream& out = file->stream();
-  out << "start,end,cause_start,cause_end,cause_channel,kind\n";
+  out << (segments ? "segment," : "")
+      << "start,end,cause_start,cause_end,cause_channel,kind\n";
   for (const LabelledEvent& event : events) {
+    if (segments) out << event.segment.value_or(0) << ',';
     out << FormatTimeStamp(event.start_ns, form) << ','
         << FormatTimeStamp(event.end_ns, form) << ',';
     if (event.cause) {

@@ -67,12 +67,26 @@ constexpr std::array<ElementType, 11> kElementTypes = {{
     {"<u8", 8, true, ReadNumber<uint64_t>},
 }};
 
+// Whether more than one series may come of a file.
+enum class Extent { kOneSeries, kSegments };
+
+// Segments that a file may hold at the most.
+constexpr int64_t kMaxSegments = 1 << 20;
+
 // What is to be read, once the header has been checked.
 struct Layout {
   ElementType type;
+  int64_t segments;
   int64_t steps;
   int64_t channels;
   bool one_axis;
+};
+
+// What a channel's numbers have been so far.
+struct Content {
+  bool zero = false;
+  bool one = false;
+  bool other = false;  // neither, and not missing
 };
 
 absl::Status Refuse(const std::string& path, std::string_view problem) {
@@ -150,45 +164,63 @@ absl::StatusOr<ElementType> FindType(const std::string& descr,
                                 absl::CHexEscape(descr.substr(0, 24))));
 }
 
-// kInvalidArgument unless the shape is one of a series and fills exactly
-// `data_bytes`.
-absl::StatusOr<Layout> CheckLayout(const NpyHeader& header, int64_t data_bytes,
-                                   const std::string& path) {
-  const absl::StatusOr<ElementType> type = FindType(header.descr, path);
-  if (!type.ok()) return type.status();
-  const std::vector<int64_t>& shape = header.shape;
-  if (shape.empty() || shape.size() > 2) {
-    return Refuse(path, absl::StrFormat(
-                            "holds an array of shape %s; expected [steps] or "
-                            "[steps, channels] (save each segment of a larger "
-                            "array to a file of its own)",
-                            ShapeText(shape)));
-  }
-  const int64_t steps = shape[0];
-  const int64_t channels = shape.size() == 2 ? shape[1] : 1;
-  if (steps < 1 || steps > std::numeric_limits<int>::max() || channels < 1 ||
-      channels > ChannelSet::kMaxChannels) {
+// Steps and channels within bounds, or how they are not.
+absl::Status CheckAxes(const Layout& layout, const NpyHeader& header,
+                       const std::string& path) {
+  const int64_t most_steps = std::numeric_limits<int>::max();
+  if (layout.segments < 1 || layout.segments > kMaxSegments ||
+      layout.steps < 1 || layout.steps > most_steps || layout.channels < 1 ||
+      layout.channels > ChannelSet::kMaxChannels) {
     return Refuse(
         path, absl::StrFormat("holds an array of shape %s; expected 1 to %d "
-                              "steps and 1 to %d channels",
-                              ShapeText(shape), std::numeric_limits<int>::max(),
-                              ChannelSet::kMaxChannels));
+                              "steps and 1 to %d channels, and at most %d "
+                              "segments",
+                              ShapeText(header.shape), most_steps,
+                              ChannelSet::kMaxChannels, kMaxSegments));
   }
-  if (header.fortran_order && channels > 1) {
+  const bool many_axes =
+      layout.channels > 1 || (layout.segments > 1 && layout.steps > 1);
+  if (header.fortran_order && many_axes) {
     return Refuse(path,
                   "is in Fortran order; expected C order (save "
                   "numpy.ascontiguousarray(array))");
   }
-  // At most 2^31 x 2^12 x 8 bytes: fits.
-  const int64_t claimed = steps * channels * type->bytes;
-  if (claimed != data_bytes) {
-    return Refuse(
-        path,
-        absl::StrFormat("has %d bytes of data; shape %s of type %s needs "
-                        "%d",
-                        data_bytes, ShapeText(shape), header.descr, claimed));
+  return absl::OkStatus();
+}
+
+// kInvalidArgument unless the shape is one of a series, or of segments where
+// those are wanted, and fills exactly `data_bytes`.
+absl::StatusOr<Layout> CheckLayout(const NpyHeader& header, int64_t data_bytes,
+                                   Extent extent, const std::string& path) {
+  const absl::StatusOr<ElementType> type = FindType(header.descr, path);
+  if (!type.ok()) return type.status();
+  const std::vector<int64_t>& shape = header.shape;
+  const bool three_axes = shape.size() == 3 && extent == Extent::kSegments;
+  if (shape.empty() || (shape.size() > 2 && !three_axes)) {
+    return Refuse(path, absl::StrFormat(
+                            "holds an array of shape %s; expected [steps] or "
+                            "[steps, channels]%s",
+                            ShapeText(shape),
+                            extent == Extent::kSegments
+                                ? " or [segments, steps, channels]"
+                                : " (train and score take several segments in "
+                                  "one array, other commands one of them)"));
   }
-  return Layout{*type, steps, channels, shape.size() == 1};
+  const size_t first = three_axes ? 1 : 0;
+  const Layout layout = {*type, three_axes ? shape[0] : 1, shape[first],
+                         shape.size() > 1 ? shape[first + 1] : 1,
+                         shape.size() == 1};
+  if (auto s = CheckAxes(layout, header, path); !s.ok()) return s;
+  // At most 2^31 x 2^12 x 8 bytes: fits. Times the segments it may not.
+  const int64_t segment = layout.steps * layout.channels * type->bytes;
+  if (data_bytes % segment != 0 || data_bytes / segment != layout.segments) {
+    return Refuse(
+        path, absl::StrFormat("has %d bytes of data; shape %s of type %s needs "
+                              "%d for each of %d segment(s)",
+                              data_bytes, ShapeText(shape), header.descr,
+                              segment, layout.segments));
+  }
+  return layout;
 }
 
 std::string StemOf(const std::string& path) {
@@ -199,28 +231,32 @@ std::string StemOf(const std::string& path) {
 }
 
 absl::StatusOr<ChannelSet> NameChannels(const Layout& layout,
-                                        const std::vector<bool>& binary,
+                                        const std::vector<Content>& contents,
                                         const std::string& path) {
   const std::string stem = StemOf(path);
+  const bool any_other = std::ranges::any_of(
+      contents, [](const Content& content) { return content.other; });
   std::vector<Channel> channels(layout.channels);
   for (int64_t i = 0; i < layout.channels; ++i) {
     channels[i].name =
         layout.one_axis ? stem : absl::StrFormat("%s.%d", stem, i);
-    if (binary[i]) channels[i].kind = ChannelKind::kCommand;
+    const Content& content = contents[i];
+    const bool pulses = content.zero && content.one && any_other;
+    if (!content.other && (layout.type.whole || pulses)) {
+      channels[i].kind = ChannelKind::kCommand;
+    }
   }
   absl::StatusOr<ChannelSet> set = ChannelSet::Create(std::move(channels));
   if (!set.ok()) return Refuse(path, std::string(set.status().message()));
   return set;
 }
 
-// Reads the samples row by row. `binary` learns which columns hold only 0 and
-// 1.
+// Reads the next segment row by row; `contents` learns of its numbers.
 absl::Status ReadSamples(std::istream& input, const Layout& layout,
                          const std::string& path, Series& series,
-                         std::vector<bool>& binary) {
+                         std::vector<Content>& contents) {
   series.time_ns.resize(layout.steps);
   series.samples.resize(layout.steps * layout.channels);
-  binary.assign(layout.channels, layout.type.whole);
   std::vector<char> row(layout.channels * layout.type.bytes);
   float* sample = series.samples.data();
   for (int64_t t = 0; t < layout.steps; ++t) {
@@ -239,11 +275,46 @@ absl::Status ReadSamples(std::istream& input, const Layout& layout,
                                       "NaN for missing",
                                       t, i, value, kMaxSample));
       }
-      if (value != 0 && value != 1) binary[i] = false;
+      contents[i].zero |= value == 0;
+      contents[i].one |= value == 1;
+      contents[i].other |= value != 0 && value != 1 && !std::isnan(value);
       *sample++ = static_cast<float>(value);
     }
   }
   return absl::OkStatus();
+}
+
+absl::StatusOr<std::vector<Series>> ReadArray(std::istream& input,
+                                              Extent extent,
+                                              const std::string& path) {
+  const absl::StatusOr<std::string> text = ReadHeaderText(input, path);
+  if (!text.ok()) return text.status();
+  const absl::StatusOr<NpyHeader> header = ParseNpyHeader(*text);
+  if (!header.ok()) {
+    return Refuse(path, std::string(header.status().message()));
+  }
+  const absl::StatusOr<int64_t> data_bytes = RemainingBytes(input, path);
+  if (!data_bytes.ok()) return data_bytes.status();
+  const absl::StatusOr<Layout> layout =
+      CheckLayout(*header, *data_bytes, extent, path);
+  if (!layout.ok()) return layout.status();
+
+  std::vector<Series> segments(layout->segments);
+  std::vector<Content> contents(layout->channels);
+  for (int64_t i = 0; i < layout->segments; ++i) {
+    const absl::Status read =
+        ReadSamples(input, *layout, path, segments[i], contents);
+    if (read.ok()) continue;
+    if (layout->segments == 1) return read;
+    return absl::Status(
+        read.code(),
+        absl::StrFormat("segment %d of %s", i, std::string(read.message())));
+  }
+  const absl::StatusOr<ChannelSet> channels =
+      NameChannels(*layout, contents, path);
+  if (!channels.ok()) return channels.status();
+  for (Series& segment : segments) segment.channels = *channels;
+  return segments;
 }
 
 }  // namespace
@@ -255,25 +326,20 @@ absl::StatusOr<Series> ReadNpy(const std::string& path) {
 }
 
 absl::StatusOr<Series> ReadNpy(std::istream& input, const std::string& path) {
-  const absl::StatusOr<std::string> text = ReadHeaderText(input, path);
-  if (!text.ok()) return text.status();
-  const absl::StatusOr<NpyHeader> header = ParseNpyHeader(*text);
-  if (!header.ok()) {
-    return Refuse(path, std::string(header.status().message()));
-  }
-  const absl::StatusOr<int64_t> data_bytes = RemainingBytes(input, path);
-  if (!data_bytes.ok()) return data_bytes.status();
-  const absl::StatusOr<Layout> layout = CheckLayout(*header, *data_bytes, path);
-  if (!layout.ok()) return layout.status();
+  auto series = ReadArray(input, Extent::kOneSeries, path);
+  if (!series.ok()) return series.status();
+  return std::move(series->front());
+}
 
-  Series series;
-  std::vector<bool> binary;
-  const absl::Status read = ReadSamples(input, *layout, path, series, binary);
-  if (!read.ok()) return read;
-  absl::StatusOr<ChannelSet> channels = NameChannels(*layout, binary, path);
-  if (!channels.ok()) return channels.status();
-  series.channels = *std::move(channels);
-  return series;
+absl::StatusOr<std::vector<Series>> ReadNpySegments(const std::string& path) {
+  absl::StatusOr<std::ifstream> file = OpenFile(path);
+  if (!file.ok()) return file.status();
+  return ReadNpySegments(*file, path);
+}
+
+absl::StatusOr<std::vector<Series>> ReadNpySegments(std::istream& input,
+                                                    const std::string& path) {
+  return ReadArray(input, Extent::kSegments, path);
 }
 
 }  // namespace telltale::data

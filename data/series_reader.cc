@@ -13,6 +13,13 @@
 namespace telltale::data {
 namespace {
 
+// A comma may also be part of a name.
+bool IsList(const std::string& spec) {
+  std::error_code ignored;
+  return spec.find(',') != std::string::npos &&
+         !std::filesystem::exists(spec, ignored);
+}
+
 std::vector<std::string> SplitAtCommas(const std::string& spec) {
   std::vector<std::string> paths;
   size_t begin = 0;
@@ -48,8 +55,9 @@ absl::StatusOr<Series> LaySideBySide(std::vector<Series> parts) {
   return whole;
 }
 
-absl::StatusOr<Series> ReadSeveral(const std::vector<std::string>& paths) {
-  std::vector<Series> parts;
+absl::StatusOr<std::vector<Series>> ReadSeveral(
+    const std::vector<std::string>& paths) {
+  std::vector<std::vector<Series>> files;
   for (const std::string& path : paths) {
     if (!path.ends_with(".npy")) {
       return absl::InvalidArgumentError(absl::StrFormat(
@@ -57,30 +65,62 @@ absl::StatusOr<Series> ReadSeveral(const std::vector<std::string>& paths) {
           "side, with commas between them",
           path));
     }
-    absl::StatusOr<Series> part = ReadNpy(path);
-    if (!part.ok()) return part.status();
-    if (!parts.empty() && part->length() != parts.front().length()) {
-      return absl::InvalidArgumentError(absl::StrFormat(
-          "%s has %d rows and %s has %d; files laid side by side need the same "
-          "length",
-          paths.front(), parts.front().length(), path, part->length()));
+    absl::StatusOr<std::vector<Series>> file = ReadNpySegments(path);
+    if (!file.ok()) return file.status();
+    if (!files.empty()) {
+      const std::vector<Series>& first = files.front();
+      if (file->size() != first.size()) {
+        return absl::InvalidArgumentError(absl::StrFormat(
+            "%s has %d segments and %s has %d; files laid side by side need "
+            "the same number",
+            paths.front(), first.size(), path, file->size()));
+      }
+      if (file->front().length() != first.front().length()) {
+        return absl::InvalidArgumentError(absl::StrFormat(
+            "%s has %d rows and %s has %d; files laid side by side need the "
+            "same length",
+            paths.front(), first.front().length(), path,
+            file->front().length()));
+      }
     }
-    parts.push_back(*std::move(part));
+    files.push_back(*std::move(file));
   }
-  return LaySideBySide(std::move(parts));
+  std::vector<Series> segments;
+  for (size_t i = 0; i < files.front().size(); ++i) {
+    std::vector<Series> parts;
+    for (std::vector<Series>& file : files) {
+      parts.push_back(std::move(file[i]));
+    }
+    absl::StatusOr<Series> segment = LaySideBySide(std::move(parts));
+    if (!segment.ok()) return segment.status();
+    segments.push_back(*std::move(segment));
+  }
+  return segments;
 }
 
 }  // namespace
 
 absl::StatusOr<Series> ReadSeries(const std::string& spec) {
-  // A comma may also be part of a name.
-  std::error_code ignored;
-  if (spec.find(',') != std::string::npos &&
-      !std::filesystem::exists(spec, ignored)) {
-    return ReadSeveral(SplitAtCommas(spec));
+  if (spec.ends_with(".npy") && !IsList(spec)) return ReadNpy(spec);
+  absl::StatusOr<std::vector<Series>> segments = ReadSegments(spec);
+  if (!segments.ok()) return segments.status();
+  if (segments->size() > 1) {
+    return absl::InvalidArgumentError(absl::StrFormat(
+        "%s holds %d segments; expected one series", spec, segments->size()));
   }
-  if (spec.ends_with(".csv")) return ReadCsv(spec);
-  if (spec.ends_with(".npy")) return ReadNpy(spec);
+  return std::move(segments->front());
+}
+
+absl::StatusOr<std::vector<Series>> ReadSegments(const std::string& spec) {
+  if (IsList(spec)) return ReadSeveral(SplitAtCommas(spec));
+  if (spec.ends_with(".npy")) return ReadNpySegments(spec);
+  if (spec.ends_with(".csv")) {
+    absl::StatusOr<Series> series = ReadCsv(spec);
+    if (!series.ok()) return series.status();
+    std::vector<Series> segments;
+    segments.push_back(*std::move(series));
+    return segments;
+  }
   return absl::InvalidArgumentError(absl::StrFormat(
       "cannot tell what \"%s\" holds; expected a path that ends in .csv or "
       ".npy",

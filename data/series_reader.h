@@ -17,4 +17,9 @@ namespace telltale::data {
 // empty path, .csv among several, or files of different lengths.
 absl::StatusOr<Series> ReadSeries(const std::string& spec);
 
+// The same, and .npy files may hold separate segments, [segments, steps,
+// channels], as many in each that is laid side by side. Everything else is one
+// segment.
+absl::StatusOr<std::vector<Series>> ReadSegments(const std::string& spec);
+
 }  // namespace telltale::data

@@ -5,6 +5,7 @@
 #include "model/checkpoint/checkpoint.h"
 #include "model/checkpoint/sha256.h"
 #include "model/scoring/stream_scorer.h"
+#include "model/scoring/verdict_threshold.h"
 
 namespace telltale::model {
 namespace {
@@ -113,6 +114,10 @@ absl::StatusOr<std::unique_ptr<const Detector>> Detector::Load(
       .threshold = checkpoint->threshold.threshold,
       .false_alarms_per_10k = checkpoint->threshold.budget_per_10k,
       .training_record = checkpoint->training_record};
+  if (checkpoint->config.verdict) {
+    description.verdict_threshold =
+        VerdictProbability(checkpoint->threshold.verdict_logit);
+  }
   for (const NamedTensor& tensor : checkpoint->parameters.tensors()) {
     description.parameter_count += static_cast<int64_t>(tensor.size);
   }

@@ -45,7 +45,8 @@ struct Contribution {
 };
 
 // An earlier instant that the forecasts of an alarm rested on: of the alarmed
-// instant itself and of those that alarmed shortly before it.
+// instant itself and of those that alarmed shortly before it. Where a verdict
+// raised the alarm, what the verdict rested on.
 struct PointedInstant {
   int64_t time_ns = 0;
   int lag = 0;  // instants before the alarmed one
@@ -59,7 +60,8 @@ struct PointedInstant {
 
 // Whether an alarm rests on what it points back to: by how many deviations the
 // residual that alarmed changes when its forecast is made again without the
-// keys of some earlier instants, in every layer.
+// keys of some earlier instants, in every layer. Of a verdict that alarmed, by
+// how much its log odds change.
 struct MaskingCheck {
   int instants = 0;   // masked together
   float pointed = 0;  // without the strongest so many that are pointed back to
@@ -74,7 +76,12 @@ struct InstantScore {
   // 0 unless kScored. Unbounded; higher is always more anomalous.
   float score = 0;
   float probability = 0;  // 1 - 10^-score: 0 nominal, towards 1 anomalous
-  bool anomaly = false;   // score > threshold
+  // Where the model gives verdicts, and only if kScored: the probability that
+  // the instant belongs to a fault like those that were labelled in training,
+  // at equal odds before the evidence.
+  std::optional<float> verdict = {};
+  // score > threshold, or the verdict is above its own.
+  bool anomaly = false;
   Severity severity = Severity::kNormal;
   int missing = 0;  // samples missing at this instant
   // Largest share first; continuous channels only. For alarmed instants all of
@@ -132,7 +139,8 @@ struct ModelDescription {
   int layer_count = 0;
   int head_count = 0;
   int64_t parameter_count = 0;
-  float threshold = 0;              // a score above it is an anomaly
+  float threshold = 0;  // a score above it is an anomaly
+  std::optional<float> verdict_threshold = {};  // of models that give verdicts
   double false_alarms_per_10k = 0;  // the budget the threshold was set for
   std::string training_record;      // JSON
 };

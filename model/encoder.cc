@@ -53,7 +53,7 @@ void Encoder::Forward(Context& context, const ConstMatrixView& x,
                        layer.middle.view(), layer.feed_forward, output.view());
   }
   NormForward(context, parameters_.norm(), a.last.view(), a.norm);
-  a.forecast.Resize(n, config_.forecast_width());
+  a.forecast.Resize(n, config_.output_width());
   LinearForward(context, parameters_.forecast(), a.norm.output.view(),
                 a.forecast.view());
 }
@@ -133,7 +133,7 @@ void Encoder::GatherRows(std::span<StreamRows> streams) {
   key_.Resize(padded_rows, config_.query_columns());
   value_.Resize(padded_rows, config_.value_columns());
   attended_.Resize(padded_rows, config_.value_columns());
-  forecast_.Resize(padded_rows, config_.forecast_width());
+  forecast_.Resize(padded_rows, config_.output_width());
   positions_.assign(static_cast<size_t>(padded_rows), 0.0);
 
   // Rows that only pad are zero, so that they stay finite.
@@ -149,6 +149,7 @@ void Encoder::GatherRows(std::span<StreamRows> streams) {
     Copy(stream.x, padded_.view().Rows(past, n));
     GatherTaps(padded_.view(), config_.stem_taps, taps_.view().Rows(row, n));
     Copy(padded_.view().Rows(n, past), recent.view());
+    if (config_.KeepsInputs()) stream.cache->RememberInputs(stream.x);
     std::ranges::copy(stream.positions, positions_.begin() + row);
     row += n;
   }

@@ -35,7 +35,9 @@ struct EncoderActivations {
   std::vector<Layer> layers;
   Matrix last;  // [N, D], out of the last layer
   NormActivations norm;
-  Matrix forecast;                   // [N, horizons * T], horizon-major
+  // [N, output_width()]: horizons * T forecasts, horizon-major, then the
+  // verdict's logit if there is one.
+  Matrix forecast;
   Matrix dx, dmiddle, dstem, dtaps;  // scratch
 };
 
@@ -52,7 +54,7 @@ struct StreamRows {
   KvCache* cache = nullptr;
   ConstMatrixView x;                  // [n, I]
   std::span<const double> positions;  // [n], units of cadence
-  MatrixView forecast;                // [n, horizons * T], written
+  MatrixView forecast;                // [n, output_width()], written
   // One vector a layer, or null: receives the attention of these instants.
   std::vector<std::vector<AttentionRow>>* attention = nullptr;
 };
@@ -86,12 +88,22 @@ class Encoder {
   // kTileRows rows, whoever they belong to.
   void Advance(Context& context, std::span<StreamRows> streams);
 
-  // What the forecast in `column` made at instant `query_index` owes to each
-  // earlier instant: the sum over heads of |attention x gradient| of the last
-  // layer. Writes one value for each instant from the returned index on, up to
-  // the query. REQUIRES: the query is among the cache's lookback.
+  // What the output in `column` of instant `query_index`, a forecast or the
+  // verdict's logit, owes to each earlier instant: the sum over heads of
+  // |attention x gradient| of the last layer. Writes one value for each instant
+  // from the returned index on, up to the query. REQUIRES: the query is among
+  // the cache's lookback.
   int64_t Explain(Context& context, KvCache& cache, int64_t query_index,
                   int column, std::vector<float>& readout);
+
+  // The same, carried on to the inputs: what the output owes to each input
+  // column of each instant, through the stems of the keys that bear on it most.
+  // Writes parts[instants, I] for each instant from the returned index on, up
+  // to the query; each key's part is divided among what its stem covers in
+  // proportion to |gradient x input|.
+  // REQUIRES: as Explain; config.KeepsInputs().
+  int64_t ExplainInputs(Context& context, KvCache& cache, int64_t query_index,
+                        int column, Matrix& parts);
 
   // The forecasts that instant `query_index` would have made, had it not been
   // shown the keys of the instants in hidden[i], in any layer: row i of
@@ -123,6 +135,8 @@ class Encoder {
   // its gradient in tile_attended_.
   void DifferentiateForecast(Context& context, const float* input_row,
                              int column);
+  void DifferentiateKeys(Context& context, KvCache& cache, int64_t begin,
+                         std::span<const size_t> places);
 
   int64_t tile_count() const { return taps_.rows() / kTileRows; }
   static MatrixView Tile(Matrix& matrix, int64_t tile) {
@@ -140,7 +154,7 @@ class Encoder {
   Matrix query_, key_, value_, attended_, forecast_;
   // Of one tile or one stream.
   Matrix tile_queries_, tile_attended_, weights_, tile_a_, tile_b_, tile_c_,
-      tile_d_;
+      tile_d_, tile_taps_;
   StemActivations stem_scratch_;
   AttentionActivations attention_scratch_;
   FeedForwardActivations feed_forward_scratch_;

@@ -124,7 +124,7 @@ std::string EncoderConfigToJson(const EncoderConfig& config) {
         {"blind_span", layer.blind_span},
     });
   }
-  const Json json = {
+  Json json = {
       {"input_width", config.input_width},
       {"width", config.width},
       {"heads", config.heads},
@@ -141,6 +141,7 @@ std::string EncoderConfigToJson(const EncoderConfig& config) {
       {"horizons", config.horizons},
       {"targets", config.targets},
   };
+  if (config.verdict) json["verdict"] = true;
   return json.dump();
 }
 
@@ -236,6 +237,9 @@ absl::StatusOr<EncoderConfig> EncoderConfigFromJson(std::string_view text) {
   config.distance_bias = fields.Bool("distance_bias");
   config.null_logit = fields.Bool("null_logit");
   config.targets = fields.Int("targets");
+  if (json.is_object() && json.contains("verdict")) {
+    config.verdict = fields.Bool("verdict");
+  }
   if (!fields.status().ok()) return fields.status();
 
   config.layers.clear();

@@ -23,6 +23,8 @@ struct LayerConfig {
   int reach = 256;      // instants a query sees, itself counted
   int blind_heads = 0;  // the first so many heads ...
   int blind_span = 0;   // ... do not see the last so many instants
+
+  friend bool operator==(const LayerConfig&, const LayerConfig&) = default;
 };
 
 // Shapes and switches of an encoder; a value. The defaults are the shipped
@@ -51,6 +53,9 @@ struct EncoderConfig {
        .blind_span = 16}};
   std::vector<int> horizons = {1, 8, 16};  // instants ahead, rising
   int targets = 0;                         // T: channels forecast
+  // Beside the forecasts, the head gives the logit of a verdict: whether the
+  // instant belongs to a fault like those that were labelled.
+  bool verdict = false;
 
   // Columns of what lies under the stem.
   int64_t tap_columns() const { return int64_t{stem_taps} * input_width; }
@@ -58,6 +63,14 @@ struct EncoderConfig {
   int value_columns() const { return heads * value_width; }
   int forecast_width() const {
     return static_cast<int>(horizons.size()) * targets;
+  }
+  // Columns of the head: the forecasts, then the verdict's logit if any.
+  int output_width() const { return forecast_width() + (verdict ? 1 : 0); }
+  // Whether streams remember the inputs under the stems they attend to, so
+  // that a verdict can be explained by them: where there is a verdict, and the
+  // last layer's keys are local in time.
+  bool KeepsInputs() const {
+    return verdict && layers.back().key_source == KeySource::kStem;
   }
   // The largest reach of a layer.
   int context_length() const;

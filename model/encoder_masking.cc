@@ -51,7 +51,7 @@ void Encoder::ForecastWithout(Context& context, KvCache& cache,
                        middle.view(), feed_forward_scratch_, h.view());
   }
   NormForward(context, parameters_.norm(), h.view(), norm_scratch_);
-  forecast_.Resize(kTileRows, config_.forecast_width());
+  forecast_.Resize(kTileRows, config_.output_width());
   LinearForward(context, parameters_.forecast(), norm_scratch_.output.view(),
                 forecast_.view());
   Copy(forecast_.view().Rows(0, static_cast<int64_t>(hidden.size())), forecast);

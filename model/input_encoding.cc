@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 
 namespace telltale::model {
 
@@ -21,6 +22,19 @@ InputEncoding::InputEncoding(const data::ChannelSet& channels,
     columns_.push_back(column);
     if (channel.kind == data::ChannelKind::kContinuous) targets_.push_back(c);
   }
+}
+
+int InputEncoding::LargestChannel(const float* columns) const {
+  int largest = 0;
+  float most = -1;
+  for (size_t c = 0; c < columns_.size(); ++c) {
+    const float sum = std::accumulate(
+        columns + columns_[c].first, columns + columns_[c].indicator + 1, 0.0F);
+    if (sum <= most) continue;
+    most = sum;
+    largest = static_cast<int>(c);
+  }
+  return largest;
 }
 
 void InputEncoding::Encode(std::span<const float> samples,

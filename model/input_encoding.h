@@ -29,6 +29,8 @@ class InputEncoding {
   int stand_ins() const { return stand_ins_; }
   // The channels that are forecast: the continuous ones.
   const std::vector<int>& targets() const { return targets_; }
+  // The channel with the largest sum over its columns of what `columns` holds.
+  int LargestChannel(const float* columns) const;
 
   // samples[channels] -> columns[width]. `stand_in` is [stand_ins].
   void Encode(std::span<const float> samples, const float* stand_in,

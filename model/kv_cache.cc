@@ -52,6 +52,10 @@ KvCache::KvCache(const EncoderConfig& config, int64_t first_index)
   for (const LayerConfig& layer : config.layers) {
     layers_.emplace_back(config, layer);
   }
+  if (config.KeepsInputs()) {
+    inputs_.Resize(layers_.back().slot_count() + config.stem_taps - 1,
+                   config.input_width);
+  }
 }
 
 int64_t KvCache::Begin(const KvLayer& layer) const {
@@ -70,6 +74,17 @@ void KvCache::Remember(int64_t index, const float* input, const float* query) {
 
 const float* KvCache::Stem(int64_t index) const {
   return stems_.Row(index % lookback());
+}
+
+void KvCache::RememberInputs(const ConstMatrixView& x) {
+  for (int64_t i = 0; i < x.rows; ++i) {
+    std::copy_n(x.Row(i), x.columns,
+                inputs_.Row((end_index_ + i) % inputs_.rows()));
+  }
+}
+
+const float* KvCache::Input(int64_t index) const {
+  return inputs_.Row(index % inputs_.rows());
 }
 
 const float* KvCache::LastInput(int64_t index) const {
@@ -97,6 +112,7 @@ void KvCache::VisitArrays(const Visit& visit) {
   visit_matrix(stems_);
   visit_matrix(last_inputs_);
   visit_matrix(last_queries_);
+  visit_matrix(inputs_);
 }
 
 void KvCache::Save(std::string& bytes) const {

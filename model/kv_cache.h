@@ -59,6 +59,8 @@ class KvCache {
 
   void RememberStem(int64_t index, const float* stem);
   void Remember(int64_t index, const float* input, const float* query);
+  // Of the next instants. REQUIRES: config.KeepsInputs().
+  void RememberInputs(const ConstMatrixView& x);
   void set_end_index(int64_t index) { end_index_ = index; }
 
   std::vector<KvLayer>& layers() { return layers_; }
@@ -68,6 +70,8 @@ class KvCache {
   int64_t lookback() const { return last_inputs_.rows(); }
   const float* Stem(int64_t index) const;
   const float* LastInput(int64_t index) const;
+  // Of any instant under a stem that the last layer holds.
+  const float* Input(int64_t index) const;
   const float* LastQuery(int64_t index) const;
 
   // Every float and double in order, and back. False: not of this size.
@@ -85,6 +89,7 @@ class KvCache {
   Matrix stems_;         // [lookback, D]
   Matrix last_inputs_;   // [lookback, D]
   Matrix last_queries_;  // [lookback, heads * query_width]
+  Matrix inputs_;        // [last layer's slots + taps - 1, I], if they are kept
 };
 
 }  // namespace telltale::model

@@ -100,7 +100,7 @@ void Parameters::Place(Layout& layout, const EncoderConfig& config,
         layout.AddLinear(f + "output", config.feed_forward, d);
   }
   norm_ = layout.AddNorm("encoder.norm", d);
-  forecast_ = layout.AddLinear("forecast", d, config.forecast_width());
+  forecast_ = layout.AddLinear("forecast", d, config.output_width());
 }
 
 void Parameters::Initialize(uint64_t seed) {

@@ -144,6 +144,9 @@ absl::StatusOr<ThresholdRecord> ThresholdFromJson(const std::string& text) {
   record.events = static_cast<int64_t>(bounded("events", 1e15));
   record.low_per_10k = number("low_per_10k");
   record.high_per_10k = number("high_per_10k");
+  if (valid && json.contains("verdict_logit")) {
+    record.verdict_logit = static_cast<float>(bounded("verdict_logit", 1e30));
+  }
   if (!valid) return Damaged("threshold is not a whole record");
   return record;
 }
@@ -175,7 +178,7 @@ double LeastParameters(const EncoderConfig& config) {
   const double width = config.width;
   const double inputs =
       static_cast<double>(config.stem_taps) * config.input_width;
-  double count = width * config.forecast_width() + inputs * width +
+  double count = width * config.output_width() + inputs * width +
                  (inputs + width) * config.stem_hidden;
   for (const LayerConfig& layer : config.layers) {
     count += 2 * width *
@@ -376,12 +379,14 @@ absl::StatusOr<Checkpoint> Checkpoint::FromFile(const TensorFile& file) {
 
 TensorFile Checkpoint::ToFile() const {
   TensorFile file;
+  Json record = ThresholdToJson(threshold);
+  if (config.verdict) record["verdict_logit"] = threshold.verdict_logit;
   file.metadata = {{kFormatVersionKey, std::to_string(kFormatVersion)},
                    {"channels", ChannelsToJson(channels).dump()},
                    {"cadence_ns", std::to_string(cadence_ns)},
                    {"encoder", EncoderConfigToJson(config)},
                    {"precision", R"({"parameters":"f32"})"},
-                   {"threshold", ThresholdToJson(threshold).dump()},
+                   {"threshold", record.dump()},
                    {"training", training_record},
                    {"card", card}};
   for (const NamedTensor& tensor : parameters.tensors()) {

@@ -29,6 +29,8 @@ struct ThresholdRecord {
   // 95 % interval of the true rate per 10,000 given that count (Garwood 1936).
   double low_per_10k = 0;
   double high_per_10k = 0;
+  // Where the encoder gives a verdict: a logit above it is an anomaly too.
+  float verdict_logit = 0;
 };
 
 // Everything that scoring needs, in one file, so that a detector cannot have

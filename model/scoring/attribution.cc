@@ -58,7 +58,8 @@ bool SurpriseLog::Restore(std::string_view& bytes) {
 
 std::vector<PointedInstant> RankEarlierInstants(
     std::span<const float> readout, int64_t first_key, int stem_taps,
-    const SurpriseLog& log, int64_t alarmed, int64_t alarmed_time_ns) {
+    const SurpriseLog& log, int64_t alarmed, int64_t alarmed_time_ns,
+    CandidateWeight weight) {
   const int64_t shift = (stem_taps - 1) / 2;
   struct Candidate {
     int64_t index;
@@ -68,13 +69,15 @@ std::vector<PointedInstant> RankEarlierInstants(
   double total = 0;
   for (size_t i = 0; i < readout.size(); ++i) {
     const int64_t index = first_key + static_cast<int64_t>(i) - shift;
+    if (index >= alarmed) break;  // only what came before can have led to it
     const Surprise* around = LargestAround(log, index);
     if (around == nullptr || log.Find(index) == nullptr) continue;
     const float z =
-        std::clamp(around->deviations, kLeastDeviations, kMostDeviations);
-    const float weight = readout[i] * z * z * z;
-    candidates.push_back({index, weight});
-    total += weight;
+        weight == CandidateWeight::kSurprise
+            ? std::clamp(around->deviations, kLeastDeviations, kMostDeviations)
+            : 1;
+    candidates.push_back({index, readout[i] * z * z * z});
+    total += candidates.back().weight;
   }
   std::ranges::stable_sort(candidates, [](const auto& a, const auto& b) {
     return a.weight > b.weight;

@@ -35,17 +35,19 @@ class SurpriseLog {
 };
 
 // Ranks the earlier instants that an alarm points back to: peaks of the
-// read-out, weighed by how unusual the instant itself was, at least
-// kPeakDistance apart.
+// read-out, weighed by how unusual the instant itself was or by nothing else,
+// at least kPeakDistance apart.
 //
 // readout[i] belongs to the key of instant first_key + i; a key covers the
 // stem's taps, and stands for the middle of them. Returns at most
 // kPointedInstants, strongest first, with weights relative to the sum over all
 // candidates.
+enum class CandidateWeight { kSurprise, kReadout };
 inline constexpr int kPointedInstants = 8;
 inline constexpr int kPeakDistance = 6;
 std::vector<PointedInstant> RankEarlierInstants(
     std::span<const float> readout, int64_t first_key, int stem_taps,
-    const SurpriseLog& log, int64_t alarmed, int64_t alarmed_time_ns);
+    const SurpriseLog& log, int64_t alarmed, int64_t alarmed_time_ns,
+    CandidateWeight weight = CandidateWeight::kSurprise);
 
 }  // namespace telltale::model

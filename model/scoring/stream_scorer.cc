@@ -13,6 +13,7 @@
 #include "model/scoring/byte_io.h"
 #include "model/scoring/masking_check.h"
 #include "model/scoring/verdict.h"
+#include "model/scoring/verdict_attribution.h"
 
 namespace telltale::model {
 namespace {
@@ -62,7 +63,8 @@ class StreamScorer::Worker {
         explained_(Width()),
         averages_(Width()),
         made_at_(checkpoint.config.horizons.size()),
-        evidence_(static_cast<size_t>(checkpoint.config.targets)) {}
+        evidence_(static_cast<size_t>(checkpoint.config.targets)),
+        verdict_attribution_(checkpoint.config, encoding) {}
 
   absl::StatusOr<std::vector<WindowScore>> Advance(
       std::span<const MemoryWindow> windows);
@@ -103,6 +105,7 @@ class StreamScorer::Worker {
   std::vector<int64_t> made_at_;
   std::vector<ChannelEvidence> evidence_;
   Readout readout_;
+  VerdictAttribution verdict_attribution_;
   Matrix masked_forecasts_;
 };
 
@@ -120,7 +123,7 @@ absl::StatusOr<std::vector<WindowScore>> StreamScorer::Worker::Advance(
       lane.capture.emplace(checkpoint_.config.layers.size());
     }
     lane.x.Resize(kTileRows, encoding_.width());
-    lane.forecast.Resize(kTileRows, checkpoint_.config.forecast_width());
+    lane.forecast.Resize(kTileRows, checkpoint_.config.output_width());
   }
   while (true) {
     rows_.clear();
@@ -180,15 +183,17 @@ absl::Status StreamScorer::Worker::JudgeLane(Lane& lane) {
   StreamMemory& memory = *lane.window.memory;
   const int64_t first = memory.cache.end_index() - lane.count;
   for (int row = 0; row < lane.count; ++row) {
-    const std::span<const float> forecast(lane.forecast.Row(row), Width());
-    if (!std::ranges::all_of(forecast,
+    const std::span<const float> output(lane.forecast.Row(row),
+                                        lane.forecast.columns());
+    if (!std::ranges::all_of(output,
                              [](float x) { return std::isfinite(x); })) {
       return absl::InternalError(absl::StrFormat(
           "the forecast made at instant %d of a stream is not finite",
           first + row));
     }
     JudgeInstant(lane, row);
-    memory.ledger.Record(first + row, lane.positions[row], forecast);
+    memory.ledger.Record(first + row, lane.positions[row],
+                         output.first(Width()));
   }
   if (!lane.capture) return absl::OkStatus();
   const int64_t oldest = first - checkpoint_.config.context_length();
@@ -228,6 +233,9 @@ void StreamScorer::Worker::JudgeInstant(Lane& lane, int row) {
     return;
   }
   FillVerdict(checkpoint_, evidence_, score);
+  const bool by_verdict =
+      checkpoint_.config.verdict &&
+      AddVerdict(checkpoint_, lane.forecast.Row(row)[Width()], score);
   FillContributions(
       evidence_, encoding_.targets(), samples,
       [&](int target, int horizon) {
@@ -237,7 +245,17 @@ void StreamScorer::Worker::JudgeInstant(Lane& lane, int row) {
             encoding_.targets()[static_cast<size_t>(target)], scaled);
       },
       score);
-  if (score.anomaly) LookBack(lane, index, score);
+  if (by_verdict) {
+    score.points_back_to =
+        verdict_attribution_.PointBack(context_, encoder_, memory.cache,
+                                       memory.surprises, index, score.time_ns);
+    if (lane.window.with_masking) {
+      const int64_t reach = checkpoint_.config.layers.back().reach;
+      CheckMasking(memory, index - reach + 1, index, Width(), index, score);
+    }
+  } else if (score.anomaly) {
+    LookBack(lane, index, score);
+  }
 }
 
 // Explains the forecast of the channel with the most evidence, made at the
@@ -305,14 +323,17 @@ void StreamScorer::Worker::CheckMasking(StreamMemory& memory, int64_t first_key,
   const auto plan = PlanMasking(pointed, reachable, index, config.stem_taps);
   if (!plan) return;
   masked_forecasts_.Resize(static_cast<int64_t>(plan->hidden.size()),
-                           config.forecast_width());
+                           config.output_width());
   encoder_.ForecastWithout(context_, memory.cache, query_index, plan->hidden,
                            masked_forecasts_.view());
   std::vector<float> forecasts;
   for (int64_t i = 0; i < masked_forecasts_.rows(); ++i) {
     forecasts.push_back(masked_forecasts_.Row(i)[column]);
   }
-  FillMasking(*plan, forecasts, checkpoint_.scoring.deviation[column], score);
+  // A logit is its own measure.
+  const float deviation =
+      column < Width() ? checkpoint_.scoring.deviation[column] : 1;
+  FillMasking(*plan, forecasts, deviation, score);
 }
 
 StreamScorer::StreamScorer(const Checkpoint& checkpoint)

@@ -2,6 +2,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numbers>
+
+#include "model/scoring/verdict_threshold.h"
 
 namespace telltale::model {
 
@@ -28,6 +31,18 @@ void FillVerdict(const Checkpoint& checkpoint,
   score.probability = 1 - std::pow(10.0F, -score.score);
   score.anomaly = score.score > threshold;
   score.severity = SeverityOf(score.score, threshold);
+}
+
+bool AddVerdict(const Checkpoint& checkpoint, float logit,
+                InstantScore& score) {
+  const float threshold = checkpoint.threshold.verdict_logit;
+  score.verdict = VerdictProbability(logit);
+  if (!(logit > threshold)) return false;
+  const float decades =
+      (logit - threshold) / static_cast<float>(std::numbers::ln10);
+  score.anomaly = true;
+  score.severity = std::max(score.severity, SeverityOf(decades, 0));
+  return true;
 }
 
 void FillContributions(

@@ -20,6 +20,11 @@ void FillVerdict(const Checkpoint& checkpoint,
                  std::span<const ChannelEvidence> evidence,
                  InstantScore& score);
 
+// Adds what the verdict's logit says to what FillVerdict said; returns whether
+// it alone is reason for an alarm. The severity is then at least what the
+// logit's decades of odds beyond its threshold make it.
+bool AddVerdict(const Checkpoint& checkpoint, float logit, InstantScore& score);
+
 // The channels' shares of the score: each in proportion to its squared
 // evidence, so that a clear culprit stands out of many ordinary channels.
 // `expected(target, horizon)` is the forecast in the channel's unit.

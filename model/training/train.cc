@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <thread>
 #include <vector>
 
@@ -9,18 +10,25 @@
 #include "nlohmann/json.hpp"
 
 #include "model/checkpoint/sha256.h"
-#include "model/positions.h"
+#include "model/scoring/stream_scorer.h"
+#include "model/scoring/threshold.h"
+#include "model/scoring/verdict_threshold.h"
+#include "model/training/division.h"
 #include "model/training/trainer.h"
 
 namespace telltale::model {
 namespace {
 
-// A segment must hold so many instants for there to be something to learn and
+// Segments must hold so many instants for there to be something to learn and
 // something to hold out.
 constexpr int kLeastInstants = 200;
 
-// And so many of them must be left for training.
-constexpr int kLeastTrainingInstants = 64;
+// The least that one of several segments may hold.
+constexpr int kLeastSegment = 64;
+
+// How far the context of segments that are dealt whole may reach.
+constexpr int kLeastReach = 64;
+constexpr int kMostReach = 512;
 
 // Instants before the held-out ones whose residuals tell what shocks look
 // like; more add time and nothing else.
@@ -34,22 +42,32 @@ constexpr int kInstantsPerStep = 100;
 constexpr int kLeastSteps = 600;
 constexpr int kMostSteps = 4'000;
 
+// The window that those are steps of.
+constexpr int kUsualWindow = 512;
+
 absl::Status CheckSegments(std::span<const data::Series> segments) {
   if (segments.empty()) {
     return absl::InvalidArgumentError("there is no telemetry to train on");
   }
+  int64_t instants = 0;
   for (size_t i = 0; i < segments.size(); ++i) {
     if (segments[i].channels != segments[0].channels) {
       return absl::InvalidArgumentError(absl::StrFormat(
-          "segment %d has other channels than segment 1: names, units, kinds "
+          "segment %d has other channels than segment 0: names, units, kinds "
           "and order must be the same",
-          i + 1));
+          i));
     }
-    if (segments[i].length() < kLeastInstants) {
+    if (segments[i].length() < kLeastSegment) {
       return absl::InvalidArgumentError(
-          absl::StrFormat("segment %d has %d instants; training needs %d",
-                          i + 1, segments[i].length(), kLeastInstants));
+          absl::StrFormat("segment %d has %d instants; training needs %d", i,
+                          segments[i].length(), kLeastSegment));
     }
+    instants += segments[i].length();
+  }
+  if (instants < kLeastInstants) {
+    return absl::InvalidArgumentError(
+        absl::StrFormat("there are %d instants in all; training needs %d",
+                        instants, kLeastInstants));
   }
   return absl::OkStatus();
 }
@@ -83,50 +101,6 @@ absl::Status CheckOptions(const TrainingOptions& options) {
   return encoder.Validate();
 }
 
-// How the segments are divided by time.
-struct Division {
-  std::vector<Range> training, held_out;
-  int64_t training_instants = 0;
-};
-
-// The number of instants before `split` whose targets all lie before it too:
-// no target of the training part may be a held-out instant, however densely
-// sampled.
-int TrainingEnd(const data::Series& series, int64_t cadence_ns, int split,
-                int longest_horizon) {
-  const auto position = [&](int t) {
-    return Position(series.time_ns[static_cast<size_t>(t)], cadence_ns);
-  };
-  int end = split;
-  while (end > 0 &&
-         position(end - 1) + longest_horizon + kSameInstant > position(split)) {
-    --end;
-  }
-  return end;
-}
-
-// kInvalidArgument: a segment of which too little is left to train on.
-absl::StatusOr<Division> Divide(std::span<const data::Series> segments,
-                                double held_out, int longest_horizon) {
-  Division division;
-  for (size_t i = 0; i < segments.size(); ++i) {
-    const int length = segments[i].length();
-    const int split = length - static_cast<int>(held_out * length);
-    const int end = TrainingEnd(segments[i], segments[0].CadenceNs(), split,
-                                longest_horizon);
-    if (end < kLeastTrainingInstants) {
-      return absl::InvalidArgumentError(absl::StrFormat(
-          "segment %d leaves %d instants to train on, of %d; %d are needed: "
-          "give a longer segment, hold out less, or forecast less far ahead",
-          i + 1, end, length, kLeastTrainingInstants));
-    }
-    division.training.push_back({static_cast<int>(i), 0, end});
-    division.held_out.push_back({static_cast<int>(i), split, length});
-    division.training_instants += end;
-  }
-  return division;
-}
-
 Scaler FitScaler(std::span<const data::Series> segments,
                  const Division& division) {
   std::vector<Scaler::Part> parts;
@@ -135,6 +109,19 @@ Scaler FitScaler(std::span<const data::Series> segments,
                      range.end});
   }
   return Scaler::Fit(segments[0].channels, parts);
+}
+
+// Faults that are all held out teach nothing.
+absl::Status CheckLabels(const FaultLabels& labels, const Division& division) {
+  const auto shows = [&labels](const Range& range) {
+    return labels.CountInstants(range) > 0;
+  };
+  if (labels.empty() || std::ranges::any_of(division.training, shows)) {
+    return absl::OkStatus();
+  }
+  return absl::InvalidArgumentError(
+      "every labelled fault lies in the part that is held out: give more "
+      "faults, or hold out less");
 }
 
 // SHA-256 over the raw samples and time stamps of all segments.
@@ -155,18 +142,22 @@ absl::StatusOr<std::string> HashData(std::span<const data::Series> segments) {
 }
 
 std::string RecordTraining(std::span<const data::Series> segments,
+                           const FaultLabels& labels,
                            const TrainingOptions& options,
                            const Trainer::Outcome& outcome,
                            const std::string& data_hash) {
   int64_t instants = 0;
   int64_t first_time_ns = segments.front().time_ns.front();
   int64_t last_time_ns = first_time_ns;
-  for (const data::Series& series : segments) {
+  int64_t labelled = 0;
+  for (size_t i = 0; i < segments.size(); ++i) {
+    const data::Series& series = segments[i];
     instants += series.length();
+    labelled += labels.CountInstants({static_cast<int>(i), 0, series.length()});
     first_time_ns = std::min(first_time_ns, series.time_ns.front());
     last_time_ns = std::max(last_time_ns, series.time_ns.back());
   }
-  const nlohmann::json record = {
+  nlohmann::json record = {
       {"segments", segments.size()},
       {"instants", instants},
       {"first_time_ns", first_time_ns},
@@ -183,44 +174,117 @@ std::string RecordTraining(std::span<const data::Series> segments,
       {"held_out_loss", outcome.held_out_loss},
       {"stopped_early", outcome.stopped},
   };
+  if (!labels.empty()) record["labelled_instants"] = labelled;
   return record.dump();
 }
 
-TrainingOptions Resolve(const TrainingOptions& given,
+// Where segments are dealt whole, how far back an instant may look is how long
+// they are: the default would be blind to what a longer segment holds, and
+// learn nothing of distances that a shorter one has not.
+EncoderConfig FitReach(std::span<const data::Series> segments,
+                       const EncoderConfig& given, const Division& division) {
+  EncoderConfig encoder = given;
+  if (!division.whole || given.layers != EncoderConfig().layers) return encoder;
+  int longest = 0;
+  for (const data::Series& series : segments) {
+    longest = std::max(longest, series.length());
+  }
+  encoder.layers.back().reach = std::clamp(longest, kLeastReach, kMostReach);
+  return encoder;
+}
+
+TrainingOptions Resolve(std::span<const data::Series> segments,
+                        const TrainingOptions& given,
                         const Division& division) {
   TrainingOptions options = given;
+  options.encoder = FitReach(segments, given.encoder, division);
   if (options.threads <= 0) {
     options.threads =
         std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
   }
-  if (options.steps <= 0) {
-    options.steps = static_cast<int>(
-        std::clamp<int64_t>(division.training_instants / kInstantsPerStep,
-                            kLeastSteps, kMostSteps));
-  }
-  options.warm_up_steps = std::min(options.warm_up_steps, options.steps / 2);
   if (options.window <= 0)
     options.window = 2 * options.encoder.context_length();
   int longest = 0;
   for (const Range& range : division.training) {
     longest = std::max(longest, range.length());
   }
-  // In a short series windows of half its length still differ.
-  options.window = std::min(options.window, std::max(64, longest / 2));
+  // In a short series windows of half its length still differ. Segments differ
+  // by themselves.
+  options.window = std::min(
+      options.window, division.whole ? longest : std::max(64, longest / 2));
+  if (options.steps <= 0) {
+    options.steps = static_cast<int>(
+        std::clamp<int64_t>(division.training_instants / kInstantsPerStep,
+                            kLeastSteps, kMostSteps));
+    // Of short segments a step sees less.
+    if (division.whole) {
+      options.steps *= std::max(1, kUsualWindow / options.window);
+    }
+  }
+  options.warm_up_steps = std::min(options.warm_up_steps, options.steps / 2);
   return options;
 }
 
-std::vector<SegmentResiduals> CollectResiduals(Trainer& trainer,
-                                               const Division& division) {
-  std::vector<SegmentResiduals> collected;
-  for (size_t i = 0; i < division.training.size(); ++i) {
-    const Range& held_out = division.held_out[i];
-    const int begin = std::max(0, held_out.begin - kShockInstants);
+// What the held-out telemetry shows: residuals to calibrate on and verdicts.
+struct HeldOut {
+  std::vector<SegmentResiduals> residuals;
+  std::vector<LabelledVerdict> verdicts;  // in order of time
+};
+
+// Nothing that a labelled fault has a part in counts as nominal: its own
+// residuals, and those of what was forecast while it lasted.
+void ForgetFaults(const Range& range, const FaultLabels& labels,
+                  int longest_horizon, Matrix& residuals) {
+  for (const Range& fault : labels.Within(range)) {
+    const int end = std::min(fault.end + longest_horizon, range.end);
+    for (int t = fault.begin; t < end; ++t) {
+      std::fill_n(residuals.Row(t - range.begin), residuals.columns(),
+                  std::numeric_limits<float>::quiet_NaN());
+    }
+  }
+}
+
+void AppendVerdicts(const Range& range, int held_out_begin,
+                    const FaultLabels& labels, std::span<const float> logits,
+                    std::vector<LabelledVerdict>& verdicts) {
+  for (int t = held_out_begin; t < range.length(); ++t) {
+    verdicts.push_back({logits[static_cast<size_t>(t)],
+                        labels.Holds(range.segment, range.begin + t)});
+  }
+  // Alarms of two segments are two events.
+  verdicts.resize(verdicts.size() + kEventGap,
+                  {std::numeric_limits<float>::quiet_NaN(), false});
+}
+
+HeldOut CollectHeldOut(Trainer& trainer, const FaultLabels& labels,
+                       int longest_horizon, const Division& division) {
+  HeldOut collected;
+  const auto collect = [&](const Range& range, int held_out_begin) {
+    std::vector<float> logits;
     SegmentResiduals segment;
     segment.residuals =
-        trainer.Residuals({held_out.segment, begin, held_out.end});
-    segment.held_out_begin = held_out.begin - begin;
-    collected.push_back(std::move(segment));
+        trainer.Residuals(range, labels.empty() ? nullptr : &logits);
+    segment.held_out_begin = held_out_begin;
+    ForgetFaults(range, labels, longest_horizon, segment.residuals);
+    collected.residuals.push_back(std::move(segment));
+    if (!labels.empty()) {
+      AppendVerdicts(range, held_out_begin, labels, logits, collected.verdicts);
+    }
+  };
+  for (const Range& held_out : division.held_out) {
+    const int begin = std::max(0, held_out.begin - kShockInstants);
+    // A segment that is held out from its start is scored from where any
+    // stream is.
+    const int first = held_out.begin > 0
+                          ? held_out.begin - begin
+                          : std::min(StreamScorer::kWarmUp, held_out.end);
+    collect({held_out.segment, begin, held_out.end}, first);
+  }
+  int shocks = kShockInstants;
+  for (const Range& range : division.training) {
+    if (!division.whole || range.length() > shocks) break;
+    shocks -= range.length();
+    collect(range, range.length());
   }
   return collected;
 }
@@ -228,15 +292,23 @@ std::vector<SegmentResiduals> CollectResiduals(Trainer& trainer,
 }  // namespace
 
 absl::StatusOr<Checkpoint> Train(std::span<const data::Series> segments,
+                                 const TrainingOptions& options,
+                                 const ProgressFunction& progress) {
+  return Train(segments, FaultLabels(), options, progress);
+}
+
+absl::StatusOr<Checkpoint> Train(std::span<const data::Series> segments,
+                                 const FaultLabels& labels,
                                  const TrainingOptions& given,
                                  const ProgressFunction& progress) {
   if (auto s = CheckOptions(given); !s.ok()) return s;
   if (auto s = CheckSegments(segments); !s.ok()) return s;
   const absl::StatusOr<Division> divided =
-      Divide(segments, given.held_out, given.encoder.horizons.back());
+      Divide(segments, labels, given.held_out, given.encoder);
   if (!divided.ok()) return divided.status();
   const Division& division = *divided;
-  TrainingOptions options = Resolve(given, division);
+  if (auto s = CheckLabels(labels, division); !s.ok()) return s;
+  TrainingOptions options = Resolve(segments, given, division);
 
   const data::ChannelSet& channels = segments[0].channels;
   Scaler scaler = FitScaler(segments, division);
@@ -247,6 +319,7 @@ absl::StatusOr<Checkpoint> Train(std::span<const data::Series> segments,
   }
   options.encoder.input_width = encoding.width();
   options.encoder.targets = static_cast<int>(encoding.targets().size());
+  options.encoder.verdict = !labels.empty();
   if (auto s = options.encoder.Validate(); !s.ok()) return s;
   auto data_hash = HashData(segments);
   if (!data_hash.ok()) return data_hash.status();
@@ -258,15 +331,18 @@ absl::StatusOr<Checkpoint> Train(std::span<const data::Series> segments,
       .parameters = Parameters(options.encoder, encoding.stand_ins()),
       .scaler = std::move(scaler)};
   checkpoint.parameters.Initialize(options.seed);
-  Trainer trainer(segments, options, checkpoint);
+  Trainer trainer(segments, labels, options, checkpoint);
   auto outcome = trainer.Run(division.training, division.held_out,
                              options.steps, progress);
   if (!outcome.ok()) return outcome.status();
-  Calibrate(CollectResiduals(trainer, division), options.false_alarms_per_10k,
-            checkpoint);
+  const HeldOut held_out = CollectHeldOut(
+      trainer, labels, options.encoder.horizons.back(), division);
+  Calibrate(held_out.residuals, options.false_alarms_per_10k, checkpoint);
+  checkpoint.threshold.verdict_logit =
+      VerdictThreshold(held_out.verdicts, options.false_alarms_per_10k);
   for (const data::Series& series : segments) checkpoint.instants.Add(series);
   checkpoint.training_record =
-      RecordTraining(segments, options, *outcome, *data_hash);
+      RecordTraining(segments, labels, options, *outcome, *data_hash);
   return checkpoint;
 }
 

@@ -10,6 +10,7 @@
 #include "data/series.h"
 #include "model/checkpoint/checkpoint.h"
 #include "model/encoder_config.h"
+#include "model/training/fault_labels.h"
 
 namespace telltale::model {
 
@@ -25,8 +26,8 @@ struct TrainingOptions {
   double weight_decay = 1e-2;
   double clip_norm = 1;
   double input_noise = 0.2;  // added to training inputs, in scaled units
-  // The last part of each segment, held out for early stopping, calibration
-  // and threshold.
+  // The last part of each segment, or this share of many short ones, held out
+  // for early stopping, calibration and threshold.
   double held_out = 0.25;
   double false_alarms_per_10k = 5;
   // Architecture; input_width and targets are set from the channels.
@@ -47,13 +48,28 @@ struct TrainingProgress {
 using ProgressFunction = std::function<bool(const TrainingProgress&)>;
 
 // Trains, calibrates and sets the threshold. Segments are separate runs of the
-// same channels; context never crosses from one to the next. The same
-// segments, options and instruction set give the same bits.
+// same channels; context never crosses from one to the next, and where they are
+// many and short (division.h), whole ones are held out, and the context reaches
+// as far as they do, 512 instants at most, unless the options' layers are not
+// the default ones. The same segments, options and instruction set give the
+// same bits.
 //
 // kInvalidArgument: a setting out of range; segments with other channels, too
 // short, without a continuous channel; a held-out loss that is never finite.
 // kCancelled: stopped before there was anything to keep.
 absl::StatusOr<Checkpoint> Train(std::span<const data::Series> segments,
+                                 const TrainingOptions& options,
+                                 const ProgressFunction& progress);
+
+// The same, and with labels a verdict is trained beside the forecasts: the
+// probability that an instant belongs to a fault like the labelled ones, at
+// equal odds before the evidence. Every instant outside of them is taken for
+// nominal. Forecasts, tails and the score's threshold are learnt from nominal
+// instants alone; the verdict's threshold is chosen on the held-out labels, and
+// is one half where there are none. kInvalidArgument also: every label lies in
+// what is held out.
+absl::StatusOr<Checkpoint> Train(std::span<const data::Series> segments,
+                                 const FaultLabels& labels,
                                  const TrainingOptions& options,
                                  const ProgressFunction& progress);
 

@@ -14,8 +14,13 @@
 namespace telltale::model {
 namespace {
 
-// Windows of held-out telemetry that the loss is taken on.
+// Windows of held-out telemetry that the loss is taken on: more of them where
+// they are short.
 constexpr int kHeldOutWindows = 48;
+constexpr int kHeldOutInstants = 24'576;
+
+// What the verdict's cross-entropy counts against the forecasts' squared error.
+constexpr double kVerdictLoss = 1;
 // Evaluations of the held-out loss in a whole training, and how many may pass
 // without a better one before training ends early.
 constexpr int kEvaluations = 25;
@@ -52,13 +57,15 @@ struct Trainer::Worker {
 };
 
 Trainer::Trainer(std::span<const data::Series> segments,
-                 const TrainingOptions& options, Checkpoint& checkpoint)
+                 const FaultLabels& labels, const TrainingOptions& options,
+                 Checkpoint& checkpoint)
     : segments_(segments),
+      labels_(labels),
       options_(options),
       checkpoint_(checkpoint),
       encoding_(checkpoint.channels, checkpoint.scaler),
       sampler_(segments, checkpoint.cadence_ns, checkpoint.config, encoding_,
-               options.input_noise),
+               labels, options.input_noise),
       window_length_(options.window > 0
                          ? options.window
                          : 2 * checkpoint.config.context_length()),
@@ -80,8 +87,11 @@ absl::StatusOr<Trainer::Outcome> Trainer::Run(
     std::span<const Range> training, std::span<const Range> held_out, int steps,
     const ProgressFunction& progress) {
   Random random(options_.seed ^ 0x7e11);
+  sampling_.emplace(sampler_, labels_, training, window_length_);
   std::vector<Range> windows;
-  for (int i = 0; i < kHeldOutWindows && !held_out.empty(); ++i) {
+  const int count =
+      std::max(kHeldOutWindows, kHeldOutInstants / window_length_);
+  for (int i = 0; i < count && !held_out.empty(); ++i) {
     windows.push_back(sampler_.Draw(held_out, window_length_, random));
   }
   const int period = std::max(1, steps / kEvaluations);
@@ -91,7 +101,7 @@ absl::StatusOr<Trainer::Outcome> Trainer::Run(
   outcome.held_out_loss = std::numeric_limits<double>::quiet_NaN();
   int since_best = 0;
   for (int step = 0; step < steps; ++step) {
-    const double loss = TrainingStep(training, step, steps);
+    const double loss = TrainingStep(step, steps);
     const double keep = std::min(0.95, static_cast<double>(step) / (step + 1));
     outcome.loss = keep * outcome.loss + (1 - keep) * loss;
     outcome.steps = step + 1;
@@ -127,8 +137,7 @@ absl::StatusOr<Trainer::Outcome> Trainer::Run(
   return outcome;
 }
 
-double Trainer::TrainingStep(std::span<const Range> training, int step,
-                             int steps) {
+double Trainer::TrainingStep(int step, int steps) {
   // Each window draws from its own sequence, whoever computes it.
   const auto seed = [&](int i) {
     return Random(options_.seed * 0x9e3779b97f4a7c15U +
@@ -137,17 +146,13 @@ double Trainer::TrainingStep(std::span<const Range> training, int step,
         .Next();
   };
   std::vector<Loss> losses(static_cast<size_t>(options_.batch));
-  const double scale =
-      1.0 / (static_cast<double>(options_.batch) * window_length_ *
-             checkpoint_.config.forecast_width());
   pool_.Run(options_.batch, [&](int worker, int i) {
     Random random(seed(i));
-    const Range range = sampler_.Draw(training, window_length_, random);
+    const Range range = sampling_->Draw(random);
     Parameters& gradients = window_gradients_[static_cast<size_t>(i)];
     gradients.SetZero();
-    losses[static_cast<size_t>(i)] =
-        Evaluate(*workers_[static_cast<size_t>(worker)], range, &random, scale,
-                 &gradients);
+    losses[static_cast<size_t>(i)] = Evaluate(
+        *workers_[static_cast<size_t>(worker)], range, &random, &gradients);
   });
   gradients_.SetZero();
   Loss total;
@@ -156,14 +161,26 @@ double Trainer::TrainingStep(std::span<const Range> training, int step,
     for (size_t k = 0; k < values.size(); ++k) {
       gradients_.values()[k] += values[k];
     }
-    total.sum += losses[static_cast<size_t>(i)].sum;
-    total.count += losses[static_cast<size_t>(i)].count;
+    total.Add(losses[static_cast<size_t>(i)]);
   }
   ClipNorm(gradients_, options_.clip_norm);
   optimiser_.Step(
       LearningRate(options_.learning_rate, step, options_.warm_up_steps, steps),
       gradients_, checkpoint_.parameters);
-  return total.sum / static_cast<double>(std::max<int64_t>(1, total.count));
+  return total.Mean();
+}
+
+void Trainer::Loss::Add(const Loss& other) {
+  sum += other.sum;
+  count += other.count;
+  verdict_sum += other.verdict_sum;
+  verdict_count += other.verdict_count;
+}
+
+double Trainer::Loss::Mean() const {
+  return sum / static_cast<double>(std::max<int64_t>(1, count)) +
+         kVerdictLoss * verdict_sum /
+             static_cast<double>(std::max<int64_t>(1, verdict_count));
 }
 
 double Trainer::HeldOutLoss(std::span<const Range> windows) {
@@ -171,43 +188,31 @@ double Trainer::HeldOutLoss(std::span<const Range> windows) {
   pool_.Run(static_cast<int>(windows.size()), [&](int worker, int i) {
     losses[static_cast<size_t>(i)] =
         Evaluate(*workers_[static_cast<size_t>(worker)],
-                 windows[static_cast<size_t>(i)], nullptr, 0, nullptr);
+                 windows[static_cast<size_t>(i)], nullptr, nullptr);
   });
   Loss total;
-  for (const Loss& loss : losses) {
-    total.sum += loss.sum;
-    total.count += loss.count;
-  }
+  for (const Loss& loss : losses) total.Add(loss);
   // Never the best when there is nothing to forecast.
   if (total.count == 0) return std::numeric_limits<double>::quiet_NaN();
-  return total.sum / static_cast<double>(total.count);
+  return total.Mean();
 }
 
 Trainer::Loss Trainer::Evaluate(Worker& worker, const Range& range,
-                                Random* random, double scale,
-                                Parameters* gradients) {
+                                Random* random, Parameters* gradients) {
   if (worker.context == nullptr) worker.context = std::make_unique<Context>();
   TrainingWindow& window = worker.window;
   sampler_.Fill(range, checkpoint_.parameters.stand_in(), random, window);
   worker.encoder.Forward(*worker.context, window.x.view(), window.positions,
                          worker.activations);
-  const Matrix& forecast = worker.activations.forecast;
-  Matrix& dforecast = worker.dforecast;
-  dforecast.Resize(forecast.rows(), forecast.columns());
+  worker.dforecast.Resize(range.length(), checkpoint_.config.output_width());
   Loss loss;
-  const auto factor = static_cast<float>(2 * scale);
-  for (size_t i = 0; i < forecast.floats().size(); ++i) {
-    const float target = window.target.floats()[i];
-    const float difference =
-        std::isnan(target) ? 0 : forecast.floats()[i] - target;
-    loss.count += std::isnan(target) ? 0 : 1;
-    loss.sum += static_cast<double>(difference) * difference;
-    dforecast.floats()[i] = factor * difference;
-  }
+  JudgeForecasts(worker, loss);
+  if (checkpoint_.config.verdict) JudgeVerdicts(worker, loss);
   if (gradients == nullptr) return loss;
   worker.dx.Resize(window.x.rows(), window.x.columns());
-  worker.encoder.Backward(*worker.context, worker.activations, dforecast.view(),
-                          *gradients, worker.dx.view());
+  worker.encoder.Backward(*worker.context, worker.activations,
+                          worker.dforecast.view(), *gradients,
+                          worker.dx.view());
   for (int64_t t = 0; t < window.x.rows(); ++t) {
     encoding_.AddGradients(window.x.Row(t), worker.dx.Row(t),
                            gradients->stand_in());
@@ -215,7 +220,44 @@ Trainer::Loss Trainer::Evaluate(Worker& worker, const Range& range,
   return loss;
 }
 
-Matrix Trainer::Residuals(const Range& range) {
+void Trainer::JudgeForecasts(Worker& worker, Loss& loss) const {
+  const int64_t width = checkpoint_.config.forecast_width();
+  const auto factor =
+      static_cast<float>(2.0 / (static_cast<double>(options_.batch) *
+                                window_length_ * static_cast<double>(width)));
+  const Matrix& target = worker.window.target;
+  for (int64_t t = 0; t < target.rows(); ++t) {
+    const float* forecast = worker.activations.forecast.Row(t);
+    for (int64_t i = 0; i < width; ++i) {
+      const float wanted = target.Row(t)[i];
+      const float difference = std::isnan(wanted) ? 0 : forecast[i] - wanted;
+      loss.count += std::isnan(wanted) ? 0 : 1;
+      loss.sum += static_cast<double>(difference) * difference;
+      worker.dforecast.Row(t)[i] = factor * difference;
+    }
+  }
+}
+
+void Trainer::JudgeVerdicts(Worker& worker, Loss& loss) const {
+  const int64_t column = checkpoint_.config.forecast_width();
+  const double scale =
+      kVerdictLoss / (static_cast<double>(options_.batch) * window_length_);
+  for (int64_t t = 0; t < worker.dforecast.rows(); ++t) {
+    const bool fault = worker.window.fault[static_cast<size_t>(t)];
+    const double logit = worker.activations.forecast.Row(t)[column];
+    const double weight = sampling_->Weight(fault);
+    // log(1 + exp(z)) with z towards the wrong side, without overflow.
+    const double wrong = fault ? -logit : logit;
+    const double tail = std::exp(-std::abs(wrong));
+    loss.verdict_sum += weight * (std::max(wrong, 0.0) + std::log1p(tail));
+    ++loss.verdict_count;
+    const double probability = (wrong > 0 ? 1 : tail) / (1 + tail);
+    worker.dforecast.Row(t)[column] = static_cast<float>(
+        scale * weight * (fault ? -probability : probability));
+  }
+}
+
+Matrix Trainer::Residuals(const Range& range, std::vector<float>* logits) {
   const data::Series& series = segments_[static_cast<size_t>(range.segment)];
   const EncoderConfig& config = checkpoint_.config;
   const int width = config.forecast_width();
@@ -228,7 +270,7 @@ Matrix Trainer::Residuals(const Range& range) {
     KvCache cache(config, 0);
     ForecastLedger ledger(config);
     Matrix x(kTileRows, encoding_.width());
-    Matrix forecast(kTileRows, width);
+    Matrix forecast(kTileRows, config.output_width());
     std::vector<double> positions(kTileRows);
     std::vector<float> targets(static_cast<size_t>(config.targets));
     std::vector<int64_t> made_at(config.horizons.size());
@@ -257,6 +299,7 @@ Matrix Trainer::Residuals(const Range& range) {
             std::span(residuals.Row(t), static_cast<size_t>(width)), made_at);
         ledger.Record(t, position,
                       std::span(forecast.Row(i), static_cast<size_t>(width)));
+        if (logits != nullptr) logits->push_back(forecast.Row(i)[width]);
       }
     }
   });

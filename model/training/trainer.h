@@ -1,6 +1,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -9,7 +10,9 @@
 #include "model/input_encoding.h"
 #include "model/scoring/calibration.h"
 #include "model/training/adamw.h"
+#include "model/training/fault_labels.h"
 #include "model/training/train.h"
+#include "model/training/verdict_sampling.h"
 #include "model/training/window_sampler.h"
 #include "model/worker_pool.h"
 
@@ -18,11 +21,16 @@ namespace telltale::model {
 // Fits a checkpoint's parameters: mini-batches of windows, their gradients
 // computed one window a worker and added up in the order of the batch, so that
 // the number of threads changes no bit.
+//
+// The loss is the mean squared error of the forecasts and, where there are
+// labels, the mean cross-entropy of the verdict with its classes in balance
+// (verdict_sampling.h).
 class Trainer {
  public:
   // Views everything; `checkpoint` has channels, cadence, configuration,
-  // scaler and parameters, of which the last is trained.
-  Trainer(std::span<const data::Series> segments,
+  // scaler and parameters, of which the last is trained. REQUIRES: the
+  // configuration has a verdict if there are labels, and only then.
+  Trainer(std::span<const data::Series> segments, const FaultLabels& labels,
           const TrainingOptions& options, Checkpoint& checkpoint);
   ~Trainer();
 
@@ -41,28 +49,42 @@ class Trainer {
                               const ProgressFunction& progress);
 
   // The residuals of instants [begin, end) of a segment, as a stream that
-  // starts there sees them.
-  Matrix Residuals(const Range& range);
+  // starts there sees them; `logits`, when wanted, receives each instant's
+  // verdict. REQUIRES: a verdict in the configuration, if they are wanted.
+  Matrix Residuals(const Range& range, std::vector<float>* logits = nullptr);
 
  private:
   struct Worker;  // a thread's context, encoder and activations
 
-  double TrainingStep(std::span<const Range> training, int step, int steps);
+  double TrainingStep(int step, int steps);
   double HeldOutLoss(std::span<const Range> windows);
-  // The summed squared error of one window and its count; with `gradients`,
-  // adds to them those of the sum times `scale`.
+  // The summed squared error of windows and its count; the summed cross-entropy
+  // of their verdicts and the number of those.
   struct Loss {
     double sum = 0;
     int64_t count = 0;
+    double verdict_sum = 0;
+    int64_t verdict_count = 0;
+
+    void Add(const Loss& other);
+    double Mean() const;
   };
+  // The loss of one window; with `gradients`, adds to them those of the step's
+  // mean loss.
   Loss Evaluate(Worker& worker, const Range& range, Random* random,
-                double scale, Parameters* gradients);
+                Parameters* gradients);
+  // These leave the loss's derivatives in worker.dforecast.
+  void JudgeForecasts(Worker& worker, Loss& loss) const;
+  void JudgeVerdicts(Worker& worker, Loss& loss) const;
+
   std::span<const data::Series> segments_;
+  const FaultLabels& labels_;
   const TrainingOptions& options_;
   Checkpoint& checkpoint_;
   InputEncoding encoding_;
   WindowSampler sampler_;
   int window_length_ = 0;
+  std::optional<VerdictSampling> sampling_;  // once Run has begun
   Parameters gradients_;
   std::vector<Parameters> window_gradients_;  // [batch]
   AdamW optimiser_;

@@ -24,11 +24,13 @@ constexpr float kMaxTarget = 10;
 
 WindowSampler::WindowSampler(std::span<const data::Series> segments,
                              int64_t cadence_ns, const EncoderConfig& config,
-                             const InputEncoding& encoding, double input_noise)
+                             const InputEncoding& encoding,
+                             const FaultLabels& labels, double input_noise)
     : segments_(segments),
       cadence_ns_(cadence_ns),
       config_(config),
       encoding_(encoding),
+      labels_(labels),
       input_noise_(input_noise) {}
 
 Range WindowSampler::Draw(std::span<const Range> ranges, int length,
@@ -72,6 +74,10 @@ void WindowSampler::Fill(const Range& range, const float* stand_in,
     }
   }
   FillTargets(window);
+  window.fault.clear();
+  for (int t = range.begin; t < range.end && !labels_.empty(); ++t) {
+    window.fault.push_back(labels_.Holds(range.segment, t));
+  }
 }
 
 void WindowSampler::DropSamples(int length, Random& random,
@@ -110,7 +116,8 @@ void WindowSampler::FillTargets(TrainingWindow& window) const {
         ++ahead;
       }
       const std::span<float> row(window.target.Row(t) + h * targets, targets);
-      if (ahead >= series.length() || position(ahead) >= aim + kSameInstant) {
+      if (ahead >= series.length() || position(ahead) >= aim + kSameInstant ||
+          labels_.Holds(window.range.segment, ahead)) {
         std::ranges::fill(row, kMissing);
         continue;
       }

@@ -9,15 +9,10 @@
 #include "model/input_encoding.h"
 #include "model/matrix.h"
 #include "model/random.h"
+#include "model/training/fault_labels.h"
+#include "model/training/range.h"
 
 namespace telltale::model {
-
-// Instants [begin, end) of one segment.
-struct Range {
-  int segment = 0;
-  int begin = 0, end = 0;
-  int length() const { return end - begin; }
-};
 
 // One training example: consecutive instants with what follows each.
 struct TrainingWindow {
@@ -25,18 +20,20 @@ struct TrainingWindow {
   Matrix x;                       // [N, I], encoded
   std::vector<double> positions;  // [N]
   Matrix target;                  // [N, horizons * T], scaled; NaN: none
+  std::vector<bool> fault;        // [N], labelled; empty: nothing is
   std::vector<float> samples;     // scratch, [N, channels]
 };
 
 // Cuts windows out of segments, with targets that lie the horizons ahead in
-// time, by position: past a gap there is no target. Thread-safe.
+// time, by position: past a gap there is no target, and an instant of a
+// labelled fault is none, since forecasts are to be nominal. Thread-safe.
 class WindowSampler {
  public:
   // Views its arguments, which must outlive it. `input_noise` is in scaled
   // units.
   WindowSampler(std::span<const data::Series> segments, int64_t cadence_ns,
                 const EncoderConfig& config, const InputEncoding& encoding,
-                double input_noise);
+                const FaultLabels& labels, double input_noise);
 
   // `length` instants (fewer in a shorter range) at a random place within the
   // ranges, each place as likely as the next. REQUIRES: no empty range.
@@ -58,6 +55,7 @@ class WindowSampler {
   const int64_t cadence_ns_;
   const EncoderConfig& config_;
   const InputEncoding& encoding_;
+  const FaultLabels& labels_;
   const double input_noise_;
 };
 

@@ -33,7 +33,9 @@ std::optional<model::InstantScore> LaggedVerdicts::Judge(float smoothed) {
   if (!std::isnan(smoothed) && lag > 0) {
     score.score = scoring_.tail.Evidence(smoothed);
     score.probability = 1 - std::pow(10.0F, -score.score);
-    score.anomaly = score.score > scoring_.threshold;
+    score.anomaly =
+        score.score > scoring_.threshold ||
+        (verdict_threshold_ && score.verdict.value_or(0) > *verdict_threshold_);
     if (!score.anomaly) {
       score.points_back_to.clear();
       score.masking.reset();

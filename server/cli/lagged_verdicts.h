@@ -17,8 +17,13 @@ namespace telltale::server {
 // masking check.
 class LaggedVerdicts {
  public:
-  LaggedVerdicts(model::SmoothedScoring scoring, int lag)
-      : scoring_(std::move(scoring)), smoother_(lag) {}
+  // `verdict_threshold`: the model's, if it gives verdicts, which are not
+  // smoothed.
+  LaggedVerdicts(model::SmoothedScoring scoring, int lag,
+                 std::optional<float> verdict_threshold = std::nullopt)
+      : scoring_(std::move(scoring)),
+        verdict_threshold_(verdict_threshold),
+        smoother_(lag) {}
 
   float threshold() const { return scoring_.threshold; }
 
@@ -32,6 +37,7 @@ class LaggedVerdicts {
   void BorrowCauses(size_t from, int distance, model::InstantScore& score);
 
   const model::SmoothedScoring scoring_;
+  const std::optional<float> verdict_threshold_;
   model::ScoreSmoother smoother_;
   std::deque<model::InstantScore> recent_;  // 2 lag + 1 of them at most
   size_t next_ = 0;                         // of recent_: the next to judge

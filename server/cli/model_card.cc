@@ -10,6 +10,7 @@
 #include <nlohmann/json.hpp>
 
 #include "data/time_stamp.h"
+#include "model/scoring/verdict_threshold.h"
 
 namespace telltale::server {
 namespace {
@@ -72,6 +73,13 @@ std::string ThresholdText(const model::ThresholdRecord& record) {
       record.threshold, record.budget_per_10k, Grouped(record.events),
       Grouped(record.instants), per_10k, record.low_per_10k,
       record.high_per_10k);
+}
+
+std::string VerdictText(const model::Checkpoint& checkpoint) {
+  return absl::StrFormat(
+      "anomalous above %.4g, chosen on held-out labels; %s instants labelled",
+      model::VerdictProbability(checkpoint.threshold.verdict_logit),
+      FieldText(ParseObject(checkpoint.training_record), "labelled_instants"));
 }
 
 std::string StepsText(const Json& training) {
@@ -222,6 +230,7 @@ std::string ModelCard(const model::Checkpoint& checkpoint,
                absl::StrFormat("%d, %d heads, stem over %d instants",
                                config.width, config.heads, config.stem_taps));
   text += Line("threshold", ThresholdText(checkpoint.threshold));
+  if (config.verdict) text += Line("verdict", VerdictText(checkpoint));
   return text + LayersText(config) + ChannelsText(checkpoint.channels) +
          TrainingText(checkpoint);
 }

@@ -11,6 +11,7 @@
 #include <system_error>
 #include <thread>
 #include <utility>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -51,21 +52,33 @@ struct ScoreFlags {
 // What the checkpoint adds to what its detector knows.
 struct Calibrated {
   std::optional<LaggedVerdicts> lagged;  // none for a lag of 0
-  // Of the telemetry, what the model was trained on; none: nothing of it.
-  std::optional<data::TimeRange> trained;
+  // Of each segment, what the model was trained on; none: nothing of it.
+  std::vector<std::optional<data::TimeRange>> trained;
 };
 
-// The table, from verdicts in order.
+bool AnyTrained(const Calibrated& calibrated) {
+  return std::ranges::any_of(calibrated.trained,
+                             [](const auto& span) { return span.has_value(); });
+}
+
+// The table, from verdicts in order, segment by segment.
 class RowWriter {
  public:
-  // Views its first three arguments.
+  // Views its arguments.
   RowWriter(const ScoreFlags& flags, const model::ModelDescription& model,
-            const TelemetrySource& source, const Calibrated& calibrated)
+            const std::vector<TelemetrySource>& segments,
+            const Calibrated& calibrated)
       : flags_(flags),
         model_(model),
-        source_(source),
-        lagged_(calibrated.lagged),
-        trained_(calibrated.trained) {}
+        segments_(segments),
+        calibrated_(calibrated) {}
+
+  void BeginSegment(int segment) {
+    segment_ = segment;
+    trained_ = calibrated_.trained[static_cast<size_t>(segment)];
+    lagged_.reset();
+    if (calibrated_.lagged) lagged_.emplace(*calibrated_.lagged);
+  }
 
   absl::Status Take(const model::InstantScore& score) {
     if (!lagged_) return Write(score);
@@ -73,12 +86,16 @@ class RowWriter {
     return verdict ? Write(*verdict) : absl::OkStatus();
   }
 
-  absl::Status Finish() {
+  absl::Status EndSegment() {
     while (lagged_) {
       const auto verdict = lagged_->Drain();
       if (!verdict) break;
       if (absl::Status status = Write(*verdict); !status.ok()) return status;
     }
+    return absl::OkStatus();
+  }
+
+  absl::Status Finish() {
     if (!table_) {
       return absl::InvalidArgumentError(absl::StrFormat(
           "%s: there is no instant in it to score", flags_.data));
@@ -91,13 +108,16 @@ class RowWriter {
 
  private:
   absl::Status Write(const model::InstantScore& score) {
+    const bool several = segments_.size() > 1;
     if (!table_) {  // how time is written is known with the first instant
       auto table = ScoreTable::Create(
           flags_.out,
           flags_.json ? ScoreTable::Format::kJsonLines
                       : ScoreTable::Format::kCsv,
-          source_.time_form(),
-          {.masking = flags_.masking, .trained = trained_.has_value()},
+          segments_.front().time_form(),
+          {.segment = several,
+           .masking = flags_.masking,
+           .trained = AnyTrained(calibrated_)},
           ScoreTable::Placement::kWhenClosed);
       if (!table.ok()) return table.status();
       table_ = *std::move(table);
@@ -106,6 +126,7 @@ class RowWriter {
     anomalies_ += score.anomaly ? 1 : 0;
     ScoreRow row = RowOf(score, model_.channels,
                          lagged_ ? lagged_->threshold() : model_.threshold);
+    if (several) row.segment = segment_;
     row.trained = trained_ && trained_->start_ns <= row.time_ns &&
                   row.time_ns <= trained_->end_ns;
     table_->Append(row);
@@ -114,9 +135,11 @@ class RowWriter {
 
   const ScoreFlags& flags_;
   const model::ModelDescription& model_;
-  const TelemetrySource& source_;
-  std::optional<LaggedVerdicts> lagged_;
-  const std::optional<data::TimeRange> trained_;
+  const std::vector<TelemetrySource>& segments_;
+  const Calibrated& calibrated_;
+  int segment_ = 0;
+  std::optional<LaggedVerdicts> lagged_;  // of this segment
+  std::optional<data::TimeRange> trained_;
   std::optional<ScoreTable> table_;
   int64_t instants_ = 0;
   int64_t anomalies_ = 0;
@@ -124,7 +147,8 @@ class RowWriter {
 
 // Without a lag the scores are the service's own.
 absl::StatusOr<std::optional<LaggedVerdicts>> LaggedBy(
-    int lag, const model::Checkpoint& checkpoint) {
+    int lag, const model::Checkpoint& checkpoint,
+    std::optional<float> verdict_threshold) {
   if (lag == 0) return std::nullopt;
   auto scoring = model::SmoothedScoring::Calibrate(
       checkpoint.nominal_scores, checkpoint.threshold.budget_per_10k, lag);
@@ -133,7 +157,7 @@ absl::StatusOr<std::optional<LaggedVerdicts>> LaggedBy(
         scoring.status().code(),
         absl::StrFormat("--lag: %s", scoring.status().message()));
   }
-  return LaggedVerdicts(*std::move(scoring), lag);
+  return LaggedVerdicts(*std::move(scoring), lag, verdict_threshold);
 }
 
 absl::StatusOr<Calibrated> ReadCalibrated(
@@ -145,12 +169,18 @@ absl::StatusOr<Calibrated> ReadCalibrated(
     return absl::FailedPreconditionError(absl::StrFormat(
         "%s: the file was replaced while it was read; try again", flags.model));
   }
-  auto lagged = LaggedBy(flags.lag, *checkpoint);
+  auto lagged = LaggedBy(flags.lag, *checkpoint, model.verdict_threshold);
   if (!lagged.ok()) return lagged.status();
-  const auto trained =
-      FindTrainedSpan(flags.data, model.channels, checkpoint->instants);
-  if (!trained.ok()) return trained.status();
-  return Calibrated{*std::move(lagged), *trained};
+  auto segments = TelemetrySource::OpenSegments(flags.data, model.channels);
+  if (!segments.ok()) return segments.status();
+  Calibrated calibrated{.lagged = *std::move(lagged), .trained = {}};
+  for (TelemetrySource& segment : *segments) {
+    const auto trained =
+        FindTrainedSpan(segment, model.channels.size(), checkpoint->instants);
+    if (!trained.ok()) return trained.status();
+    calibrated.trained.push_back(*trained);
+  }
+  return calibrated;
 }
 
 // Writing must not destroy what is read.
@@ -167,16 +197,25 @@ absl::Status CheckOut(const ScoreFlags& flags) {
   return absl::OkStatus();
 }
 
-void ShowProgress(const TelemetrySource& source, int64_t instants,
+void ShowProgress(std::optional<int64_t> total, int64_t instants,
                   double seconds, ProgressBar& bar) {
   std::optional<double> fraction;
-  if (source.length()) {
-    fraction =
-        static_cast<double>(instants) / static_cast<double>(*source.length());
+  if (total) {
+    fraction = static_cast<double>(instants) / static_cast<double>(*total);
   }
   bar.Update(fraction, absl::StrFormat("%d instants, %.0f a second", instants,
                                        static_cast<double>(instants) /
                                            std::max(seconds, 1e-3)));
+}
+
+std::optional<int64_t> TotalLength(
+    const std::vector<TelemetrySource>& segments) {
+  int64_t total = 0;
+  for (const TelemetrySource& segment : segments) {
+    if (!segment.length()) return std::nullopt;
+    total += *segment.length();
+  }
+  return total;
 }
 
 absl::Status Score(const ScoreFlags& flags) {
@@ -185,11 +224,10 @@ absl::Status Score(const ScoreFlags& flags) {
   const model::ModelDescription& model = (*detector)->description();
   const auto calibrated = ReadCalibrated(flags, model);
   if (!calibrated.ok()) return calibrated.status();
-  absl::StatusOr<TelemetrySource> source =
-      TelemetrySource::Open(flags.data, model.channels);
-  if (!source.ok()) return source.status();
+  auto segments = TelemetrySource::OpenSegments(flags.data, model.channels);
+  if (!segments.ok()) return segments.status();
 
-  RowWriter writer(flags, model, *source, *calibrated);
+  RowWriter writer(flags, model, *segments, *calibrated);
   ScorePassOptions options;
   options.with_masking = flags.masking;
   options.threads =
@@ -198,25 +236,30 @@ absl::Status Score(const ScoreFlags& flags) {
           : std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
   const ProgressBar::Options shape = ProgressBar::OfStandardError();
   ProgressBar bar(std::cerr, shape);
+  const std::optional<int64_t> total = TotalLength(*segments);
   const auto start = steady_clock::now();
   int64_t taken = 0;
-  absl::Status status = ScorePass(
-      **detector, *source, options, [&](const model::InstantScore& score) {
-        ++taken;
-        if (shape.terminal) {
-          const std::chrono::duration<double> seconds =
-              steady_clock::now() - start;
-          ShowProgress(*source, taken, seconds.count(), bar);
-        }
-        return writer.Take(score);
-      });
+  const auto take = [&](const model::InstantScore& score) {
+    ++taken;
+    if (shape.terminal) {
+      const std::chrono::duration<double> seconds = steady_clock::now() - start;
+      ShowProgress(total, taken, seconds.count(), bar);
+    }
+    return writer.Take(score);
+  };
+  absl::Status status;
+  for (size_t i = 0; i < segments->size() && status.ok(); ++i) {
+    writer.BeginSegment(static_cast<int>(i));
+    status = ScorePass(**detector, (*segments)[i], options, take);
+    if (status.ok()) status = writer.EndSegment();
+  }
   bar.Finish();
   if (status.ok()) status = writer.Finish();
   if (!status.ok()) return status;
   std::cerr << absl::StrFormat(
       "%d instants scored by model '%s', %d anomalous\n", writer.instants(),
       model.name, writer.anomalies());
-  if (calibrated->trained) {
+  if (AnyTrained(*calibrated)) {
     std::cerr << "note: some of them the model was trained on, and knows too "
                  "well; they have a 1 in the column trained\n";
   }
@@ -236,7 +279,9 @@ void AddScoreCommand(CLI::App& app, CommandResult& result) {
   command
       ->add_option("--data", flags->data,
                    "CSV or .npy file; several .npy with commas between are "
-                   "laid side by side")
+                   "laid side by side. An array of [segments, steps, channels] "
+                   "is scored segment by segment, each a stream of its own, "
+                   "and the rows get a column segment")
       ->option_text("FILE")
       ->required();
   command

@@ -26,6 +26,7 @@ ScoreRow RowFrom(const v1::InstantScore& score, float threshold) {
   row.state = StateFrom(score.state());
   if (row.state == model::InstantState::kScored) row.score = score.score();
   row.threshold = threshold;
+  if (score.has_verdict()) row.verdict = score.verdict();
   row.anomaly = score.anomaly();
   if (!score.contributions().empty()) {
     const v1::Contribution& largest = score.contributions(0);

@@ -35,15 +35,23 @@ std::vector<Cell> CellsOf(const ScoreRow& row, data::TimeForm form,
                           const ScoreColumns& columns) {
   const bool text_time = form == data::TimeForm::kRfc3339;
   const bool has_channel = !row.channel.empty();
-  std::vector<Cell> cells = {
+  std::vector<Cell> cells;
+  if (columns.segment) {
+    cells.push_back({"segment",
+                     row.segment ? absl::StrFormat("%d", *row.segment) : "",
+                     false});
+  }
+  const std::vector<Cell> rest = {
       {"time", data::FormatTimeStamp(row.time_ns, form), text_time},
       {"state", StateName(row.state), true},
       {"score", row.score ? Number(*row.score) : "", false},
       {"threshold", Number(row.threshold), false},
       {"anomaly", row.anomaly ? "1" : "0", false},
+      {"verdict", row.verdict ? Number(*row.verdict) : "", false},
       {"channel", row.channel, true},
       {"expected", has_channel ? Number(row.expected) : "", false},
       {"observed", has_channel ? Number(row.observed) : "", false}};
+  cells.insert(cells.end(), rest.begin(), rest.end());
   for (int i = 0; i < kMaxCauses; ++i) {
     const std::string prefix =
         i == 0 ? "cause" : absl::StrFormat("cause%d", i + 1);
@@ -133,6 +141,7 @@ ScoreRow RowOf(const model::InstantScore& score,
   row.state = score.state;
   if (score.state == model::InstantState::kScored) row.score = score.score;
   row.threshold = threshold;
+  row.verdict = score.verdict;
   row.anomaly = score.anomaly;
   if (!score.contributions.empty()) {
     const model::Contribution& largest = score.contributions.front();

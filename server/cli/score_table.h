@@ -26,10 +26,12 @@ struct ScoreRow {
     std::string channel;
   };
 
+  std::optional<int> segment = {};  // which of several, counted from 0
   int64_t time_ns = 0;
   model::InstantState state = model::InstantState::kWarmingUp;
   std::optional<float> score;  // absent unless scored
   float threshold = 0;
+  std::optional<float> verdict = {};  // absent unless the model gives verdicts
   bool anomaly = false;
   // The channel with the largest share; empty when there is none.
   std::string channel;
@@ -56,16 +58,18 @@ std::string DescribeNominal(const ScoreRow& row, data::TimeForm form);
 
 // The columns of a score table that are there on request.
 struct ScoreColumns {
+  bool segment = false;
   bool masking = false;
   bool trained = false;
 };
 
 // Writes scores, one row an instant, as CSV with a header or as JSON lines with
-// the same names. Columns: time, state, score, threshold, anomaly, channel,
-// expected, observed, cause_time, cause_weight, cause_channel, and the same
-// three for cause2 to cause5; on request masking_pointed and masking_random, in
-// deviations (model::MaskingCheck), and trained. What is not known is an empty
-// cell or null. Not thread-safe.
+// the same names. Columns: segment (where there are several), time, state,
+// score, threshold, anomaly, verdict, channel, expected, observed, cause_time,
+// cause_weight, cause_channel, and the same three for cause2 to cause5; on
+// request masking_pointed and masking_random, in deviations
+// (model::MaskingCheck), and trained. What is not known is an empty cell or
+// null. Not thread-safe.
 class ScoreTable {
  public:
   enum class Format { kCsv, kJsonLines };

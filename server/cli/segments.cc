@@ -1,9 +1,14 @@
 #include "server/cli/segments.h"
 
+#include <algorithm>
+#include <iterator>
 #include <span>
 #include <utility>
 
+#include "absl/strings/str_format.h"
+
 #include "data/channel.h"
+#include "data/labels.h"
 #include "data/series_reader.h"
 #include "server/cli/telemetry_source.h"
 
@@ -39,23 +44,51 @@ absl::StatusOr<std::vector<data::Series>> ReadSegments(
   std::vector<data::Series> segments;
   std::vector<data::Channel> channels;
   for (const std::string& spec : specs) {
-    auto series = data::ReadSeries(spec);
-    if (!series.ok()) return series.status();
+    auto recording = data::ReadSegments(spec);
+    if (!recording.ok()) return recording.status();
+    const data::ChannelSet& has = recording->front().channels;
     if (segments.empty()) {
-      channels = series->channels.channels();
+      channels = has.channels();
     } else {
-      const auto columns = MatchChannels(
-          spec, series->channels, segments.front().channels, specs.front());
+      const auto columns =
+          MatchRecording(spec, has, segments.front().channels, specs.front());
       if (!columns.ok()) return columns.status();
-      Reorder(*columns, *series);
-      MergeKinds(*columns, series->channels, channels);
+      MergeKinds(*columns, has, channels);
+      for (data::Series& segment : *recording) Reorder(*columns, segment);
     }
-    segments.push_back(*std::move(series));
+    std::ranges::move(*recording, std::back_inserter(segments));
   }
   auto set = data::ChannelSet::Create(std::move(channels));
   if (!set.ok()) return set.status();
   for (data::Series& segment : segments) segment.channels = *set;
   return segments;
+}
+
+absl::StatusOr<model::FaultLabels> ReadFaults(
+    const std::string& path, const std::vector<data::Series>& segments) {
+  const auto labels = data::ReadLabels(path);
+  if (!labels.ok()) return labels.status();
+  std::vector<std::vector<data::TimeRange>> faults(segments.size());
+  for (const data::LabelledEvent& event : *labels) {
+    if (!event.segment && segments.size() > 1) {
+      return absl::InvalidArgumentError(absl::StrFormat(
+          "%s: there are %d segments; the labels need a column segment, "
+          "counted from 0",
+          path, segments.size()));
+    }
+    const auto segment = static_cast<size_t>(event.segment.value_or(0));
+    if (segment >= segments.size()) {
+      return absl::InvalidArgumentError(absl::StrFormat(
+          "%s: a label of segment %d; there are %d, counted from 0", path,
+          segment, segments.size()));
+    }
+    faults[segment].push_back({event.start_ns, event.end_ns});
+  }
+  auto read = model::FaultLabels::Create(segments, faults);
+  if (read.ok()) return read;
+  return absl::Status(
+      read.status().code(),
+      absl::StrFormat("%s: %s", path, std::string(read.status().message())));
 }
 
 }  // namespace telltale::server

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <numeric>
 #include <system_error>
 #include <utility>
 
@@ -63,6 +64,22 @@ absl::StatusOr<std::vector<int>> MatchChannels(const std::string& file,
   return columns;
 }
 
+absl::StatusOr<std::vector<int>> MatchRecording(const std::string& spec,
+                                                const data::ChannelSet& has,
+                                                const data::ChannelSet& wanted,
+                                                const std::string& whose) {
+  const bool any_known = std::ranges::any_of(
+      has.channels(), [&wanted](const data::Channel& channel) {
+        return wanted.Find(channel.name).has_value();
+      });
+  if (any_known || has.size() != wanted.size() || !spec.ends_with(".npy")) {
+    return MatchChannels(spec, has, wanted, whose);
+  }
+  std::vector<int> columns(static_cast<size_t>(has.size()));
+  std::iota(columns.begin(), columns.end(), 0);
+  return columns;
+}
+
 absl::StatusOr<TelemetrySource> TelemetrySource::Open(
     const std::string& spec, const data::ChannelSet& model) {
   const std::string whose = "the model";
@@ -75,9 +92,29 @@ absl::StatusOr<TelemetrySource> TelemetrySource::Open(
   }
   absl::StatusOr<data::Series> series = data::ReadSeries(spec);
   if (!series.ok()) return series.status();
-  auto columns = MatchChannels(spec, series->channels, model, whose);
+  auto columns = MatchRecording(spec, series->channels, model, whose);
   if (!columns.ok()) return columns.status();
   return TelemetrySource(*std::move(series), *std::move(columns));
+}
+
+absl::StatusOr<std::vector<TelemetrySource>> TelemetrySource::OpenSegments(
+    const std::string& spec, const data::ChannelSet& model) {
+  std::vector<TelemetrySource> sources;
+  if (IsCsv(spec)) {
+    absl::StatusOr<TelemetrySource> source = Open(spec, model);
+    if (!source.ok()) return source.status();
+    sources.push_back(*std::move(source));
+    return sources;
+  }
+  auto segments = data::ReadSegments(spec);
+  if (!segments.ok()) return segments.status();
+  const auto columns = MatchRecording(spec, segments->front().channels, model,
+                                      /*whose=*/"the model");
+  if (!columns.ok()) return columns.status();
+  for (data::Series& segment : *segments) {
+    sources.push_back(TelemetrySource(std::move(segment), *columns));
+  }
+  return sources;
 }
 
 absl::StatusOr<int> TelemetrySource::Read(int most, Instants& instants) {

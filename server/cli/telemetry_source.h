@@ -26,6 +26,14 @@ absl::StatusOr<std::vector<int>> MatchChannels(const std::string& file,
                                                const data::ChannelSet& wanted,
                                                const std::string& whose);
 
+// The same for a recording as a command line names it. The channels of .npy
+// files are called after the file: where none of them is known by name and
+// there are as many as wanted, they are taken in their order.
+absl::StatusOr<std::vector<int>> MatchRecording(const std::string& spec,
+                                                const data::ChannelSet& has,
+                                                const data::ChannelSet& wanted,
+                                                const std::string& whose);
+
 // Instants in order of time, row-major.
 struct Instants {
   std::vector<int64_t> time_ns;
@@ -38,9 +46,13 @@ struct Instants {
 // model. CSV is read in constant memory, .npy at once. Not thread-safe.
 class TelemetrySource {
  public:
-  // `spec` as ReadSeries takes it. Errors as ReadSeries and MatchChannels.
+  // `spec` as ReadSeries takes it. Errors as ReadSeries and MatchRecording.
   static absl::StatusOr<TelemetrySource> Open(const std::string& spec,
                                               const data::ChannelSet& model);
+  // `spec` as data::ReadSegments takes it: one source for each segment. Errors
+  // as data::ReadSegments and MatchRecording.
+  static absl::StatusOr<std::vector<TelemetrySource>> OpenSegments(
+      const std::string& spec, const data::ChannelSet& model);
 
   // Appends the next instants, at most `most` of them; returns how many there
   // were, 0 after the last.

@@ -40,6 +40,7 @@ constexpr int kUsage = 2;
 
 struct TrainFlags {
   std::vector<std::string> data;
+  std::string labels;
   std::string out;
   std::string config;
   std::optional<uint64_t> seed;
@@ -99,10 +100,12 @@ absl::Status CheckOut(const TrainFlags& flags) {
         "can be written",
         flags.out));
   }
-  for (const std::string& data : flags.data) {
-    if (fs::equivalent(data, out, error)) {
+  std::vector<std::string> inputs = flags.data;
+  inputs.push_back(flags.labels);
+  for (const std::string& input : inputs) {
+    if (fs::equivalent(input, out, error)) {
       return absl::InvalidArgumentError(absl::StrFormat(
-          "--out: %s is the telemetry itself; give another name", flags.out));
+          "--out: %s is read as well; give another name", flags.out));
     }
   }
   return absl::OkStatus();
@@ -162,9 +165,13 @@ std::string MakeCard(const TrainFlags& flags) {
 void AnnounceTraining(const std::vector<data::Series>& segments) {
   int64_t instants = 0;
   for (const data::Series& segment : segments) instants += segment.length();
-  std::cerr << absl::StrFormat("training on %s instants of %d channels\n",
+  std::cerr << absl::StrFormat("training on %s instants of %d channels",
                                Grouped(instants),
                                segments.front().channels.size());
+  if (segments.size() > 1) {
+    std::cerr << absl::StrFormat(" in %s segments", Grouped(segments.size()));
+  }
+  std::cerr << '\n';
 }
 
 absl::Status Train(const TrainFlags& flags, TrainConfig config) {
@@ -174,13 +181,20 @@ absl::Status Train(const TrainFlags& flags, TrainConfig config) {
   config.options.false_alarms_per_10k =
       config.false_alarms.Per10k(segments->front().CadenceNs());
 
+  model::FaultLabels labels;
+  if (!flags.labels.empty()) {
+    auto read = ReadFaults(flags.labels, *segments);
+    if (!read.ok()) return read.status();
+    labels = *std::move(read);
+  }
+
   StopOnInterrupt();
   AnnounceTraining(*segments);
   const ProgressBar::Options shape = ProgressBar::OfStandardError();
   ProgressBar bar(std::cerr, shape);
   Watcher watcher(bar, shape.terminal);
   auto checkpoint =
-      model::Train(*segments, config.options,
+      model::Train(*segments, labels, config.options,
                    [&watcher](const model::TrainingProgress& progress) {
                      return watcher.Watch(progress);
                    });
@@ -247,11 +261,21 @@ void AddTrainCommand(CLI::App& app, CommandResult& result) {
   auto flags = std::make_shared<TrainFlags>();  // shared with the callback
   command
       ->add_option("--data", flags->data,
-                   "Recordings of nominal operation: CSV or .npy files, "
-                   "several .npy with commas between are laid side by side. "
-                   "Several recordings are separate runs of the same channels")
+                   "Recordings of nominal operation (with --labels, of faults "
+                   "too): CSV or .npy files, several .npy with commas between "
+                   "are laid side by side. Several recordings, and the "
+                   "segments of an array of [segments, steps, channels], are "
+                   "separate runs of the same channels")
       ->option_text("FILE...")
       ->required();
+  command
+      ->add_option("--labels", flags->labels,
+                   "Known faults (CSV: start,end and, with several segments, "
+                   "segment, counted from 0). Besides what is nominal, the "
+                   "model then learns a verdict on each instant: whether it "
+                   "belongs to such a fault. Whatever lies outside of them is "
+                   "taken for nominal")
+      ->option_text("FILE");
   command->add_option("--out", flags->out, "The model file to write")
       ->option_text("FILE")
       ->required();

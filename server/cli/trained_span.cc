@@ -2,8 +2,6 @@
 
 #include <span>
 
-#include "server/cli/telemetry_source.h"
-
 namespace telltale::server {
 namespace {
 
@@ -14,16 +12,23 @@ constexpr int kInstantsAtATime = 4096;
 absl::StatusOr<std::optional<data::TimeRange>> FindTrainedSpan(
     const std::string& spec, const data::ChannelSet& channels,
     const model::RecordingSketch& instants) {
-  std::optional<data::TimeRange> span;
-  if (instants.empty()) return span;
+  if (instants.empty()) return std::nullopt;
   absl::StatusOr<TelemetrySource> source =
       TelemetrySource::Open(spec, channels);
   if (!source.ok()) return source.status();
-  const auto width = static_cast<size_t>(channels.size());
+  return FindTrainedSpan(*source, channels.size(), instants);
+}
+
+absl::StatusOr<std::optional<data::TimeRange>> FindTrainedSpan(
+    TelemetrySource& source, int channels,
+    const model::RecordingSketch& instants) {
+  std::optional<data::TimeRange> span;
+  if (instants.empty()) return span;
+  const auto width = static_cast<size_t>(channels);
   model::SharedInstants shared(instants);
   while (true) {
     Instants read;
-    const absl::StatusOr<int> count = source->Read(kInstantsAtATime, read);
+    const absl::StatusOr<int> count = source.Read(kInstantsAtATime, read);
     if (!count.ok()) return count.status();
     for (size_t t = 0; t < read.time_ns.size(); ++t) {
       shared.Push(read.time_ns[t],

@@ -8,6 +8,7 @@
 #include "data/channel.h"
 #include "data/labels.h"
 #include "model/checkpoint/recording_sketch.h"
+#include "server/cli/telemetry_source.h"
 
 namespace telltale::server {
 
@@ -18,6 +19,11 @@ namespace telltale::server {
 // `spec` and `channels` as TelemetrySource::Open takes them, with its errors.
 absl::StatusOr<std::optional<data::TimeRange>> FindTrainedSpan(
     const std::string& spec, const data::ChannelSet& channels,
+    const model::RecordingSketch& instants);
+
+// The same of a source of as many channels, read from its beginning.
+absl::StatusOr<std::optional<data::TimeRange>> FindTrainedSpan(
+    TelemetrySource& source, int channels,
     const model::RecordingSketch& instants);
 
 }  // namespace telltale::server

@@ -183,6 +183,9 @@ void ToProto(const model::ModelDescription& model, v1::Model& proto) {
   proto.set_threshold(model.threshold);
   proto.set_false_alarms_per_10k(model.false_alarms_per_10k);
   proto.set_training_record(model.training_record);
+  if (model.verdict_threshold) {
+    proto.set_verdict_threshold(*model.verdict_threshold);
+  }
 }
 
 void ToProto(const model::InstantScore& score, const data::ChannelSet& channels,
@@ -191,6 +194,7 @@ void ToProto(const model::InstantScore& score, const data::ChannelSet& channels,
   proto.set_state(StateToProto(score.state));
   proto.set_score(score.score);
   proto.set_probability(score.probability);
+  if (score.verdict) proto.set_verdict(*score.verdict);
   proto.set_anomaly(score.anomaly);
   // kNormal and the rest follow SEVERITY_UNSPECIFIED in the same order.
   proto.set_severity(
@@ -230,6 +234,7 @@ model::InstantScore FromProto(const v1::InstantScore& proto,
   score.state = StateFromProto(proto.state());
   score.score = proto.score();
   score.probability = proto.probability();
+  if (proto.has_verdict()) score.verdict = proto.verdict();
   score.anomaly = proto.anomaly();
   score.severity = static_cast<model::Severity>(
       std::clamp(static_cast<int>(proto.severity()) - 1, 0,

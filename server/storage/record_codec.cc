@@ -1,8 +1,9 @@
 // Grammar:
 //
 //   evidence      = u32 count contribution* u32 count pointed* masking?
-//   contribution  = i32 channel, f32 share, f32 observed, f32 expected
-//   pointed       = i64 time_ns, i32 lag, f64 lag_seconds, f32 weight,
+//   verdict? verdict       = f32 contribution  = i32 channel, f32 share, f32
+//   observed, f32 expected pointed       = i64 time_ns, i32 lag, f64
+//   lag_seconds, f32 weight,
 //                   i32 channel
 //   masking       = i32 instants, f32 pointed, f32 random, and f32 the change
 //                   of each pointed instant
@@ -85,6 +86,8 @@ class Reader {
   }
 
   bool ok() const { return ok_; }
+  // Bytes not read yet; 0 once something went wrong.
+  size_t rest() const { return ok_ ? bytes_.size() : 0; }
   bool done() const { return ok_ && bytes_.empty(); }
 
  private:
@@ -138,6 +141,7 @@ std::string EncodeEvidence(const model::InstantScore& score) {
       writer.Put(p.masking_change);
     }
   }
+  if (score.verdict) writer.Put(*score.verdict);
   return writer.Take();
 }
 
@@ -159,14 +163,18 @@ absl::Status DecodeEvidence(std::string_view bytes,
     p.weight = reader.Get<float>();
     p.channel = reader.Get<int32_t>();
   }
-  if (reader.done()) return absl::OkStatus();  // no masking check was asked for
-  model::MaskingCheck& masking = score.masking.emplace();
-  masking.instants = reader.Get<int32_t>();
-  masking.pointed = reader.Get<float>();
-  masking.random = reader.Get<float>();
-  for (model::PointedInstant& p : score.points_back_to) {
-    p.masking_change = reader.Get<float>();
+  score.masking.reset();
+  score.verdict.reset();
+  if (reader.rest() > sizeof(float)) {  // more than a verdict
+    model::MaskingCheck& masking = score.masking.emplace();
+    masking.instants = reader.Get<int32_t>();
+    masking.pointed = reader.Get<float>();
+    masking.random = reader.Get<float>();
+    for (model::PointedInstant& p : score.points_back_to) {
+      p.masking_change = reader.Get<float>();
+    }
   }
+  if (reader.rest() > 0) score.verdict = reader.Get<float>();
   if (reader.done()) return absl::OkStatus();
   return absl::DataLossError("the evidence of a stored score is damaged");
 }

@@ -16,9 +16,10 @@ namespace telltale::server {
 // How values lie in the store's blobs and checksums. Little-endian throughout;
 // the grammar stands in the source file.
 
-// What a verdict rests on: contributions and instants pointed back to.
+// What a verdict rests on: contributions, instants pointed back to, and what
+// the verdict head says, if there is one.
 std::string EncodeEvidence(const model::InstantScore& score);
-// Fills the two lists. kDataLoss: not such bytes.
+// Fills the three. kDataLoss: not such bytes.
 absl::Status DecodeEvidence(std::string_view bytes, model::InstantScore& score);
 
 // Names, units and kinds; a vocabulary is not needed to read scores.

@@ -56,6 +56,21 @@ TEST(Labels, WriteSixColumns) {
             "1,2,,,,spike\n");
 }
 
+TEST(Labels, NameTheSegmentWhereThereAreSeveral) {
+  LabelledEvent event;
+  event.start_ns = 1'000'000'000;
+  event.end_ns = 2'000'000'000;
+  event.segment = 7;
+  const TemporaryFile file("labels.csv");
+
+  ASSERT_TRUE(WriteLabels({event}, TimeForm::kSeconds, file.path()).ok());
+
+  EXPECT_EQ(file.Content(),
+            "segment,start,end,cause_start,cause_end,cause_channel,kind\n"
+            "7,1,2,,,,\n");
+  EXPECT_EQ(*ReadLabels(file.path()), std::vector<LabelledEvent>{event});
+}
+
 TEST(Labels, NeedOnlyStartAndEndInAnyOrder) {
   const TemporaryFile file("labels.csv", "end,start\n7,5\n");
 
@@ -84,6 +99,12 @@ TEST(Labels, SayWhereTheyAreWrong) {
   EXPECT_THAT(Refusal("start,end\n5,4\n"),
               HasSubstr("line 2: column 2 (end): \"4\" lies before start 5"));
   EXPECT_THAT(Refusal("start,end\n5\n"), HasSubstr("1 cells"));
+  for (const char* segment : {"", "-1", "1.5", "x", "99999999999"}) {
+    EXPECT_THAT(
+        Refusal("segment,start,end\n" + std::string(segment) + ",5,6\n"),
+        HasSubstr("is no segment; expected a number from 0 on"))
+        << segment;
+  }
   EXPECT_THAT(Refusal("start,end\n5,x\n"),
               HasSubstr("column 2 (end): \"x\" is no time stamp"));
   EXPECT_THAT(Refusal("start,end,cause_start,cause_end\n5,6,1,\n"),

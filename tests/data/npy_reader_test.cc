@@ -99,6 +99,77 @@ TEST(NpyReader, TakesWholeNumbersThatAreAllZeroOrOneForCommands) {
   EXPECT_EQ(floats->channels[0].kind, ChannelKind::kContinuous);
 }
 
+TEST(NpyReader, TakesFloatsThatAreZeroAndOneBesideOthersForCommands) {
+  constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
+  const auto kinds = [](const std::vector<float>& rows) {
+    const auto series =
+        Read(NpyBytes(NpyDictionary("<f4", "(2, 3)"), BytesOf(rows)));
+    EXPECT_TRUE(series.ok()) << series.status();
+    std::vector<ChannelKind> found;
+    for (const Channel& channel : series->channels.channels()) {
+      found.push_back(channel.kind);
+    }
+    return found;
+  };
+  const ChannelKind c = ChannelKind::kContinuous;
+  EXPECT_THAT(kinds({0.5F, 0, 1, 2, 1, 0}),
+              ElementsAre(c, ChannelKind::kCommand, ChannelKind::kCommand));
+  // A constant is no command, and nothing is one where all is.
+  EXPECT_THAT(kinds({0.5F, 0, 1, 2, 0, 1}), ElementsAre(c, c, c));
+  EXPECT_THAT(kinds({0, 0, 1, 1, 1, 0}), ElementsAre(c, c, c));
+  EXPECT_THAT(kinds({0.5F, kNan, 1, 2, 1, 0}),
+              ElementsAre(c, c, ChannelKind::kCommand));
+}
+
+TEST(NpyReader, ReadsSegmentsOfThreeAxes) {
+  std::istringstream input(
+      NpyBytes(NpyDictionary("<f4", "(2, 3, 2)"),
+               BytesOf<float>({1, 0, 2, 0, 3, 0, 4, 0, 5, 1, 6, 0})));
+  const auto segments = ReadNpySegments(input, "folder/x.npy");
+
+  ASSERT_TRUE(segments.ok()) << segments.status();
+  ASSERT_EQ(segments->size(), 2U);
+  EXPECT_THAT((*segments)[0].samples, ElementsAre(1, 0, 2, 0, 3, 0));
+  EXPECT_THAT((*segments)[1].samples, ElementsAre(4, 0, 5, 1, 6, 0));
+  for (const Series& segment : *segments) {
+    EXPECT_THAT(segment.time_ns, ElementsAre(0, 1'000'000'000, 2'000'000'000));
+    EXPECT_EQ(segment.channels[0].name, "x.0");
+    // Of its numbers in all segments.
+    EXPECT_EQ(segment.channels[1].kind, ChannelKind::kCommand);
+  }
+}
+
+TEST(NpyReader, TakesFewerAxesForASingleSegment) {
+  std::istringstream input(
+      NpyBytes(NpyDictionary("<f4", "(3,)"), BytesOf<float>({1, 2, 3})));
+  const auto segments = ReadNpySegments(input, "x.npy");
+
+  ASSERT_TRUE(segments.ok()) << segments.status();
+  ASSERT_EQ(segments->size(), 1U);
+  EXPECT_THAT(segments->front().samples, ElementsAre(1, 2, 3));
+}
+
+TEST(NpyReader, RefusesSegmentsThatTheFileDoesNotHold) {
+  const auto refusal = [](const std::string& bytes) {
+    std::istringstream input(bytes);
+    return std::string(ReadNpySegments(input, "x.npy").status().message());
+  };
+  EXPECT_THAT(refusal(Floats("(2, 3, 2)", 11)), HasSubstr("44 bytes of data"));
+  EXPECT_THAT(refusal(Floats("(0, 3, 2)", 0)), HasSubstr("shape [0, 3, 2]"));
+  EXPECT_THAT(refusal(Floats("(1048577, 1, 1)", 1)),
+              HasSubstr("at most 1048576"));
+  EXPECT_THAT(refusal(Floats("(1048576, 2147483647, 4096)", 1)),
+              HasSubstr("4 bytes of data"));
+  EXPECT_THAT(refusal(Floats("(1, 1, 1, 1)", 1)),
+              HasSubstr("or [segments, steps, channels]"));
+  EXPECT_THAT(refusal(NpyBytes(NpyDictionary("<f4", "(2, 1, 1)"),
+                               BytesOf<float>({0, 1e31F}))),
+              HasSubstr("segment 1 of x.npy: the sample at row 0"));
+  // Where one series is wanted.
+  EXPECT_THAT(Refusal(Floats("(2, 3, 2)", 12)),
+              HasSubstr("expected [steps] or [steps, channels]"));
+}
+
 TEST(NpyReader, ReadsAllVersionsAndLayoutsOfTheHeader) {
   const std::string data = BytesOf<float>({1, 2});
   for (const int major : {1, 2, 3}) {

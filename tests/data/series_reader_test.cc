@@ -64,5 +64,50 @@ TEST(SeriesReader, RefusesPartsThatDoNotFit) {
   EXPECT_THAT(refusal(two.path() + ","), HasSubstr("\"\" does not end"));
 }
 
+TEST(ReadSegments, LaysSegmentsOfSeveralFilesSideBySide) {
+  const TemporaryFile value("value.npy",
+                            NpyBytes(NpyDictionary("<f4", "(2, 2, 1)"),
+                                     BytesOf<float>({1, 2, 3, 4})));
+  const TemporaryFile command("command.npy",
+                              NpyBytes(NpyDictionary("|u1", "(2, 2, 1)"),
+                                       BytesOf<uint8_t>({0, 1, 1, 0})));
+
+  const auto segments = ReadSegments(value.path() + "," + command.path());
+
+  ASSERT_TRUE(segments.ok()) << segments.status();
+  ASSERT_EQ(segments->size(), 2U);
+  EXPECT_THAT((*segments)[0].samples, ElementsAre(1, 0, 2, 1));
+  EXPECT_THAT((*segments)[1].samples, ElementsAre(3, 1, 4, 0));
+}
+
+TEST(ReadSegments, TakesOtherFilesForASingleSegment) {
+  const TemporaryFile csv("a.csv", "time,x\n0,2\n");
+
+  const auto segments = ReadSegments(csv.path());
+
+  ASSERT_TRUE(segments.ok()) << segments.status();
+  ASSERT_EQ(segments->size(), 1U);
+  EXPECT_THAT(segments->front().samples, ElementsAre(2));
+}
+
+TEST(ReadSegments, RefusesFilesWithOtherSegments) {
+  const TemporaryFile two("two.npy", NpyBytes(NpyDictionary("<f4", "(2, 1, 1)"),
+                                              BytesOf<float>({1, 2})));
+  const TemporaryFile one("one.npy", NpyBytes(NpyDictionary("<f4", "(1, 1, 1)"),
+                                              BytesOf<float>({1})));
+
+  EXPECT_THAT(
+      std::string(
+          ReadSegments(two.path() + "," + one.path()).status().message()),
+      HasSubstr("one.npy has 1; files laid side by side need the same number"));
+  EXPECT_THAT(
+      std::string(ReadSeries(two.path() + "," + two.path()).status().message()),
+      HasSubstr("channel name"));
+  EXPECT_THAT(std::string(ReadSeries(two.path()).status().message()),
+              HasSubstr("expected [steps] or [steps, channels]"));
+  EXPECT_TRUE(ReadSeries(one.path()).status().code() ==
+              absl::StatusCode::kInvalidArgument);
+}
+
 }  // namespace
 }  // namespace telltale::data

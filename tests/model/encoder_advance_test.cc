@@ -247,7 +247,7 @@ TEST_P(ExplainTest, IsAttentionTimesGradientOfTheLastLayer) {
   AdvanceTo(context_, encoder_, stream, {7, 16, 1});
   // At the end of the stream, and as far back as the longest horizon.
   for (int64_t query : {kCount - 1, kCount - 1 - config_.horizons.back()}) {
-    for (int column : {0, config_.forecast_width() - 1}) {
+    for (int column : {0, config_.output_width() - 1}) {
       std::vector<float> found;
       const int64_t begin =
           encoder_.Explain(context_, stream.cache(), query, column, found);

@@ -205,7 +205,7 @@ TEST_P(EncoderBitsTest, SurviveSavingAndRestoring) {
     EXPECT_TRUE(rest.empty());
     EXPECT_EQ(after.cache().end_index(), cut);
 
-    Matrix found(count_, config_.forecast_width());
+    Matrix found(count_, config_.output_width());
     for (int64_t i = cut; i < count_; ++i) {
       StreamRows rows = {
           .cache = &after.cache(),

@@ -37,7 +37,7 @@ class EncoderGradientTest : public ::testing::TestWithParam<EncoderCase> {
       : config_(GetParam().config),
         parameters_(RandomParameters(config_, 1)),
         x_(RandomMatrix(kCount, config_.input_width, 2)),
-        dforecast_(RandomMatrix(kCount, config_.forecast_width(), 3)),
+        dforecast_(RandomMatrix(kCount, config_.output_width(), 3)),
         positions_(Positions(kCount, GetParam().irregular, 300)),
         gradients_(config_, 0),
         dx_(kCount, config_.input_width) {

@@ -122,7 +122,7 @@ TEST_P(EncoderTest, BuildsEveryPrimitiveInTheFirstPass) {
   Parameters gradients(config_, 0);
   const std::vector<double> positions = Positions(kCount, false);
   const Matrix x = RandomMatrix(kCount, config_.input_width, 2);
-  const Matrix dforecast = RandomMatrix(kCount, config_.forecast_width(), 3);
+  const Matrix dforecast = RandomMatrix(kCount, config_.output_width(), 3);
   Matrix dx(kCount, config_.input_width);
   EncoderActivations activations;
   int after_first = 0;

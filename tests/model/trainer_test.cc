@@ -269,10 +269,13 @@ TEST(Train, RefusesWhatItCannotTrainOn) {
   channels[1].unit = "psi";
   renamed.channels = data::ChannelSet::Create(channels).value();
   EXPECT_THAT(message({PlantSeries(1, 500), renamed}, QuickTraining()),
-              HasSubstr("segment 2 has other channels"));
+              HasSubstr("segment 1 has other channels"));
 
   EXPECT_THAT(message({PlantSeries(1, 199)}, QuickTraining()),
-              HasSubstr("segment 1 has 199 instants; training needs 200"));
+              HasSubstr("199 instants in all; training needs 200"));
+  EXPECT_THAT(
+      message({PlantSeries(1, 400), PlantSeries(2, 63)}, QuickTraining()),
+      HasSubstr("segment 1 has 63 instants; training needs 64"));
 
   data::Series commands;
   commands.channels =
@@ -338,7 +341,8 @@ TEST(Trainer, ResidualsAreThoseOfAStreamThatStartsThere) {
                                               PlantSeries(2, 500)};
   TrainingOptions options = QuickTraining();
   Checkpoint checkpoint = TrainOn(segments, options).value();
-  Trainer trainer(segments, options, checkpoint);
+  const FaultLabels unlabelled;
+  Trainer trainer(segments, unlabelled, options, checkpoint);
 
   const Matrix residuals = trainer.Residuals({1, 100, 300});
 
@@ -355,7 +359,7 @@ TEST(Trainer, ResidualsAreThoseOfAStreamThatStartsThere) {
   Overwrite(others[0], kInlet, 0, 500, 0);
   Overwrite(others[1], kInlet, 0, 100, 0);
   Overwrite(others[1], kInlet, 300, 500, 0);
-  Trainer other(others, options, checkpoint);
+  Trainer other(others, unlabelled, options, checkpoint);
   const Matrix again = other.Residuals({1, 100, 300});
   for (size_t i = 0; i < again.floats().size(); ++i) {
     const float x = residuals.floats()[i];

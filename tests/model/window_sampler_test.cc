@@ -34,7 +34,7 @@ class WindowSamplerTest : public testing::Test {
   }
 
   WindowSampler Sampler(double noise = 0) const {
-    return {segments_, kPlantCadenceNs, config_, encoding_, noise};
+    return {segments_, kPlantCadenceNs, config_, encoding_, labels_, noise};
   }
   TrainingWindow Fill(const Range& range) const {
     TrainingWindow window;
@@ -49,6 +49,7 @@ class WindowSamplerTest : public testing::Test {
       data::ChannelSet::Create({MakeChannel("count", "")}).value();
   const InputEncoding encoding_{channels_, scaler_};
   EncoderConfig config_;
+  FaultLabels labels_;
   const float stand_in_ = 0.5F;
 };
 
@@ -170,6 +171,28 @@ TEST_F(WindowSamplerTest, SpoilsTheSameWayForTheSameSeed) {
   Sampler(0.1).Fill({0, 0, 90}, &stand_in_, &second, b);
 
   EXPECT_EQ(a.x.floats(), b.x.floats());
+}
+
+TEST_F(WindowSamplerTest, KnowsFaultsAndTakesNoTargetFromThem) {
+  labels_ = FaultLabels::Create(
+                segments_,
+                std::vector<std::vector<data::TimeRange>>{
+                    {{20 * kPlantCadenceNs, 21 * kPlantCadenceNs}}, {}})
+                .value();
+  const TrainingWindow window = Fill({0, 10, 30});
+
+  ASSERT_EQ(window.fault.size(), 20U);
+  for (int t = 0; t < 20; ++t) {
+    const int instant = 10 + t;
+    EXPECT_EQ(window.fault[static_cast<size_t>(t)],
+              instant == 20 || instant == 21);
+    // The next instant, and the eighth after.
+    EXPECT_EQ(std::isnan(window.target.Row(t)[0]),
+              instant == 19 || instant == 20);
+    EXPECT_EQ(std::isnan(window.target.Row(t)[1]),
+              instant == 12 || instant == 13);
+  }
+  EXPECT_EQ(Fill({1, 0, 5}).fault, std::vector<bool>(5));
 }
 
 }  // namespace

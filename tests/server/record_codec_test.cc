@@ -70,6 +70,22 @@ TEST(RecordCodec, TheMaskingCheckSurvivesTheRoundTrip) {
   EXPECT_TRUE(absl::IsDataLoss(DecodeEvidence(bytes + '\0', read)));
 }
 
+TEST(RecordCodec, EvidenceHoldsAVerdictOnlyWhereThereIsOne) {
+  model::InstantScore with = Alarm();
+  with.verdict = 0.25F;
+  model::InstantScore read;
+
+  ASSERT_TRUE(DecodeEvidence(EncodeEvidence(with), read).ok());
+  EXPECT_EQ(read.verdict, 0.25F);
+  EXPECT_FALSE(read.masking.has_value());
+  with.masking = {.instants = 1, .pointed = 1.5F, .random = 0.5F};
+  ASSERT_TRUE(DecodeEvidence(EncodeEvidence(with), read).ok());
+  EXPECT_EQ(read.verdict, 0.25F);
+  EXPECT_EQ(read.masking->random, 0.5F);
+  ASSERT_TRUE(DecodeEvidence(EncodeEvidence(Alarm()), read).ok());
+  EXPECT_FALSE(read.verdict.has_value());
+}
+
 TEST(RecordCodec, RefusesEvidenceCutAtEveryByte) {
   const std::string bytes = EncodeEvidence(Alarm());
 

@@ -63,14 +63,14 @@ TEST(ScoreTable, WritesOneRowAnInstantUnderFixedColumns) {
   EXPECT_EQ(
       Written(ScoreTable::Format::kCsv, data::TimeForm::kSeconds,
               {RowOf(warming, Channels(), 3), RowOf(Alarm(), Channels(), 3)}),
-      "time,state,score,threshold,anomaly,channel,expected,observed,"
+      "time,state,score,threshold,anomaly,verdict,channel,expected,observed,"
       "cause_time,cause_weight,cause_channel,"
       "cause2_time,cause2_weight,cause2_channel,"
       "cause3_time,cause3_weight,cause3_channel,"
       "cause4_time,cause4_weight,cause4_channel,"
       "cause5_time,cause5_weight,cause5_channel\n"
-      "60,WARMING_UP,,3,0,,,,,,,,,,,,,,,,,,\n"
-      "61.5,SCORED,4.1,3,1,\"flow, main\",12.25,9.5,0.5,0.4,pressure"
+      "60,WARMING_UP,,3,0,,,,,,,,,,,,,,,,,,,\n"
+      "61.5,SCORED,4.1,3,1,,\"flow, main\",12.25,9.5,0.5,0.4,pressure"
       ",,,,,,,,,,,,\n");
 }
 
@@ -114,7 +114,19 @@ TEST(ScoreTable, WritesTheSameNamesAsJsonLines) {
   EXPECT_EQ(json["channel"], "flow, main");
   EXPECT_EQ(json["cause_time"], "1970-01-01T00:00:00.5Z");
   EXPECT_TRUE(json["cause5_channel"].is_null());
-  EXPECT_EQ(json.size(), 23U);
+  EXPECT_TRUE(json["verdict"].is_null());
+  EXPECT_EQ(json.size(), 24U);
+}
+
+TEST(ScoreTable, TellsTheVerdictOfAModelThatGivesOne) {
+  model::InstantScore score = Alarm();
+  score.verdict = 0.875F;
+
+  const auto json = nlohmann::json::parse(
+      Written(ScoreTable::Format::kJsonLines, data::TimeForm::kSeconds,
+              {RowOf(score, Channels(), 3)}));
+
+  EXPECT_EQ(json["verdict"], 0.875);
 }
 
 TEST(ScoreTable, AMissingObservationIsAnEmptyCellAndNull) {

@@ -57,6 +57,8 @@ std::vector<EncoderCase> EncoderCases() {
   unmasked.causal = false;
   EncoderConfig unmasked_bias = SmallConfig();
   unmasked_bias.causal = false;
+  EncoderConfig verdict = SmallConfig();
+  verdict.verdict = true;
   return {
       {"Textbook", TextbookConfig()},
       {"TextbookRotary", rotary},
@@ -65,6 +67,7 @@ std::vector<EncoderCase> EncoderCases() {
       {"Small", SmallConfig()},
       {"SmallIrregular", SmallConfig(), true},
       {"SmallUnmasked", unmasked_bias, true},
+      {"SmallVerdict", verdict, true},
   };
 }
 

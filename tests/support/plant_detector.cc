@@ -143,6 +143,7 @@ std::string Text(const InstantScore& score) {
       score.time_ns, static_cast<int>(score.state), score.score,
       score.probability, score.anomaly, static_cast<int>(score.severity),
       score.missing);
+  if (score.verdict) text += absl::StrFormat(" verdict %a", *score.verdict);
   for (const Contribution& c : score.contributions) {
     text += absl::StrFormat(" | channel %d share %a observed %a expected %a",
                             c.channel, c.share, c.observed, c.expected);

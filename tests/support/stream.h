@@ -25,7 +25,7 @@ class Stream {
       : cache_(config, first),
         x_(x),
         positions_(positions),
-        forecast_(x.rows(), config.forecast_width()),
+        forecast_(x.rows(), config.output_width()),
         attention_(config.layers.size()),
         next_(first) {
     std::ranges::fill(forecast_.floats(), 0.0F);

@@ -49,7 +49,7 @@ TEST_F(ScoreCommandTest, WritesOneRowForEachInstant) {
 
   EXPECT_EQ(Lines(table), 1'501);
   EXPECT_THAT(table.substr(0, 200),
-              StartsWith("time,state,score,threshold,anomaly,channel,"
+              StartsWith("time,state,score,threshold,anomaly,verdict,channel,"
                          "expected,observed,cause_time,cause_weight,"
                          "cause_channel,cause2_time,"));
   EXPECT_THAT(table.substr(200, 200), HasSubstr("\n0,WARMING_UP,,"));

@@ -85,6 +85,23 @@ TEST(LaggedVerdicts, RaiseTheAlarmBeforeTheCausalScoreDoes) {
   EXPECT_FALSE(verdicts[59].anomaly);
 }
 
+TEST(LaggedVerdicts, KeepTheAlarmsOfTheVerdictAsTheyAre) {
+  auto causal = Quiet(60);
+  for (auto& score : causal) score.verdict = 0.2F;
+  causal[30].verdict = 0.9F;
+  causal[30].points_back_to = {{.time_ns = 5 * kSecond, .lag = 25}};
+  LaggedVerdicts lagged(Scoring(), kLag, /*verdict_threshold=*/0.8F);
+  std::vector<model::InstantScore> verdicts;
+  for (const model::InstantScore& score : causal) {
+    if (auto verdict = lagged.Push(score)) verdicts.push_back(*verdict);
+  }
+
+  EXPECT_FALSE(verdicts[29].anomaly);
+  EXPECT_TRUE(verdicts[30].anomaly);
+  EXPECT_THAT(verdicts[30].points_back_to, SizeIs(1));
+  EXPECT_FALSE(verdicts[31].anomaly);
+}
+
 TEST(LaggedVerdicts, TakeTheMaskingCheckWithTheInstantsItIsOf) {
   auto causal = Quiet(60);
   for (int t = 30; t < 40; ++t) causal[t].score = 8;

@@ -99,6 +99,80 @@ TEST(TelemetrySource, NamesTheLineThatCannotBeRead) {
               HasSubstr("run.csv, line 3: column 2"));
 }
 
+// A .npy file of shape [2, 2, 2], float32.
+std::string TwoSegments() {
+  std::string header =
+      "{'descr': '<f4', 'fortran_order': False, 'shape': (2, 2, 2), }";
+  header.resize(117, ' ');
+  std::string bytes =
+      std::string("\x93NUMPY\x01\x00\x76\x00", 10) + header + '\n';
+  for (int i = 0; i < 8; ++i) {
+    const auto x = static_cast<float>(10 + i);
+    bytes.append(reinterpret_cast<const char*>(&x), sizeof(x));
+  }
+  return bytes;
+}
+
+TEST(TelemetrySource, OpensEachSegmentOfAnArray) {
+  const TemporaryFile file("runs.npy", TwoSegments());
+
+  auto sources = TelemetrySource::OpenSegments(file.path(), Model());
+
+  ASSERT_TRUE(sources.ok()) << sources.status();
+  ASSERT_EQ(sources->size(), 2U);
+  EXPECT_EQ((*sources)[1].length(), 2);
+  Instants instants;
+  ASSERT_EQ((*sources)[1].Read(10, instants).value(), 2);
+  // Channels that are called after their file are taken in their order.
+  EXPECT_THAT(instants.samples, ElementsAre(14, 15, 16, 17));
+  EXPECT_THAT(instants.time_ns, ElementsAre(0, 1'000'000'000));
+}
+
+TEST(TelemetrySource, OpensAnythingElseAsOneSegment) {
+  const TemporaryFile file("run.csv", "time,flow,pressure\n0,2,1\n");
+
+  const auto sources = TelemetrySource::OpenSegments(file.path(), Model());
+
+  ASSERT_TRUE(sources.ok()) << sources.status();
+  EXPECT_EQ(sources->size(), 1U);
+}
+
+TEST(Segments, OfOneArrayAreSeveral) {
+  const TemporaryFile first("first.npy", TwoSegments());
+  const TemporaryFile second("second.npy", TwoSegments());
+
+  const auto segments = ReadSegments({first.path(), second.path()});
+
+  ASSERT_TRUE(segments.ok()) << segments.status();
+  ASSERT_EQ(segments->size(), 4U);
+  EXPECT_EQ((*segments)[3].channels, (*segments)[0].channels);
+  EXPECT_THAT((*segments)[3].samples, ElementsAre(14, 15, 16, 17));
+}
+
+TEST(Faults, AreReadForTheirSegments) {
+  const TemporaryFile data("runs.npy", TwoSegments());
+  const auto segments = ReadSegments({data.path()}).value();
+  const TemporaryFile labels("labels.csv", "segment,start,end\n1,1,1\n");
+
+  const auto faults = ReadFaults(labels.path(), segments);
+
+  ASSERT_TRUE(faults.ok()) << faults.status();
+  EXPECT_TRUE(faults->Holds(1, 1));
+  EXPECT_EQ(faults->CountInstants({0, 0, 2}) + faults->CountInstants({1, 0, 2}),
+            1);
+}
+
+TEST(Faults, NeedNoSegmentWhereThereIsOnlyOne) {
+  const TemporaryFile data("run.csv", "time,a\n0,1\n1,2\n");
+  const auto segments = ReadSegments({data.path()}).value();
+  const TemporaryFile labels("labels.csv", "start,end\n1,1\n");
+
+  const auto faults = ReadFaults(labels.path(), segments);
+
+  ASSERT_TRUE(faults.ok()) << faults.status();
+  EXPECT_TRUE(faults->Holds(0, 1));
+}
+
 TEST(Segments, TakeTheOrderOfTheFirst) {
   const TemporaryFile first("first.csv", "time,a[V],b\n0,1,2\n1,3,4\n");
   const TemporaryFile second("second.csv", "time,b,a[V]\n0,20,10\n1,40,30\n");

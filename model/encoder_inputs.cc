@@ -1,0 +1,115 @@
+// What a remembered query's output owes to the inputs under the stem.
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+#include "model/encoder.h"
+#include "model/layers/linear.h"
+
+namespace telltale::model {
+namespace {
+
+// The keys that count most are carried on to their inputs; a happening of one
+// instant is under as many keys as the stem has taps.
+constexpr size_t kExplainedKeys = size_t{2} * kTileRows;
+
+// The places of the largest values, largest first.
+std::vector<size_t> Largest(const std::vector<float>& values, size_t most) {
+  std::vector<size_t> places(values.size());
+  std::iota(places.begin(), places.end(), size_t{0});
+  const size_t count = std::min(most, places.size());
+  std::ranges::partial_sort(
+      places, places.begin() + static_cast<int64_t>(count),
+      [&](size_t a, size_t b) {
+        return values[a] != values[b] ? values[a] > values[b] : a < b;
+      });
+  places.resize(count);
+  return places;
+}
+
+}  // namespace
+
+int64_t Encoder::ExplainInputs(Context& context, KvCache& cache,
+                               int64_t query_index, int column, Matrix& parts) {
+  std::vector<float> readout;
+  const int64_t begin = Explain(context, cache, query_index, column, readout);
+  const std::vector<size_t> places = Largest(readout, kExplainedKeys);
+  const int64_t past = config_.stem_taps - 1;
+  const int64_t first = std::max(cache.first_index(), begin - past);
+  parts.Resize(query_index - first + 1, config_.input_width);
+  std::ranges::fill(parts.floats(), 0.0F);
+
+  const std::span<const size_t> all(places);
+  for (size_t i = 0; i < all.size(); i += kTileRows) {
+    const auto tile =
+        all.subspan(i, std::min<size_t>(kTileRows, all.size() - i));
+    DifferentiateKeys(context, cache, begin, tile);
+    for (size_t row = 0; row < tile.size(); ++row) {
+      const float* taps = taps_.Row(static_cast<int64_t>(row));
+      const float* gradient = tile_taps_.Row(static_cast<int64_t>(row));
+      double total = 0;
+      for (int64_t k = 0; k < config_.tap_columns(); ++k) {
+        total += std::abs(taps[k] * gradient[k]);
+      }
+      if (!(total > 0)) continue;
+      // Shares of the key's own part.
+      const double scale = readout[tile[row]] / total;
+      const int64_t oldest = begin + static_cast<int64_t>(tile[row]) - past;
+      for (int64_t k = 0; k < config_.tap_columns(); ++k) {
+        const int64_t instant = oldest + k / config_.input_width;
+        if (instant < first) continue;
+        parts.Row(instant - first)[k % config_.input_width] +=
+            static_cast<float>(scale * std::abs(taps[k] * gradient[k]));
+      }
+    }
+  }
+  return first;
+}
+
+// Of the keys at the given places after `begin`: the inputs under their stems
+// in taps_, and in tile_taps_ the gradient of what Explain summed up for them.
+void Encoder::DifferentiateKeys(Context& context, KvCache& cache, int64_t begin,
+                                std::span<const size_t> places) {
+  const KvLayer& layer = cache.layers().back();
+  const int64_t width = config_.value_width;
+  taps_.Resize(kTileRows, config_.tap_columns());
+  tile_taps_.Resize(kTileRows, config_.tap_columns());
+  value_.Resize(kTileRows, config_.value_columns());
+  std::ranges::fill(taps_.floats(), 0.0F);
+  std::ranges::fill(value_.floats(), 0.0F);
+  for (size_t row = 0; row < places.size(); ++row) {
+    const int64_t key = begin + static_cast<int64_t>(places[row]);
+    const int64_t slot = layer.Slot(key);
+    for (int64_t tap = 0; tap < config_.stem_taps; ++tap) {
+      const int64_t instant = key - (config_.stem_taps - 1) + tap;
+      if (instant < cache.first_index()) continue;
+      std::copy_n(
+          cache.Input(instant), config_.input_width,
+          taps_.Row(static_cast<int64_t>(row)) + tap * config_.input_width);
+    }
+    for (int64_t head = 0; head < config_.heads; ++head) {
+      const float weight = weights_.Row(head * kTileRows)[slot];
+      const float* gradient = tile_attended_.data() + head * width;
+      const float* value = layer.values.Row(slot) + head * width;
+      const float along =
+          std::inner_product(gradient, gradient + width, value, 0.0F);
+      float* dvalue = value_.Row(static_cast<int64_t>(row)) + head * width;
+      for (int64_t i = 0; i < width; ++i) {
+        dvalue[i] = std::copysign(weight, along) * gradient[i];
+      }
+    }
+  }
+  Matrix& dstem = tile_a_;
+  Matrix& stem = tile_b_;
+  dstem.Resize(kTileRows, config_.width);
+  stem.Resize(kTileRows, config_.width);
+  LinearBackward(context, parameters_.layers().back().attention.value,
+                 value_.view(), dstem.view());
+  StemForward(context, parameters_.stem(), taps_.view(), stem_scratch_,
+              stem.view());
+  StemBackward(context, parameters_.stem(), taps_.view(), stem_scratch_,
+               dstem.view(), gradient_sink_.stem(), tile_taps_.view());
+}
+
+}  // namespace telltale::model

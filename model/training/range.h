@@ -1,0 +1,12 @@
+#pragma once
+
+namespace telltale::model {
+
+// Instants [begin, end) of one segment.
+struct Range {
+  int segment = 0;
+  int begin = 0, end = 0;
+  int length() const { return end - begin; }
+};
+
+}  // namespace telltale::model
