@@ -83,8 +83,8 @@ class CheckpointDetector final : public Detector {
     std::vector<MemoryWindow> work;
     for (const StreamWindow& window : windows) {
       work.push_back({&static_cast<CheckpointStream*>(window.state)->memory,
-                      window.window, window.with_attention,
-                      window.with_masking});
+                      window.window, window.with_attention, window.with_masking,
+                      window.with_views});
     }
     return scorer_.Advance(work);
   }

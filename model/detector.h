@@ -89,6 +89,8 @@ struct InstantScore {
   std::vector<Contribution> contributions;
   // Strongest first, for alarmed instants; otherwise empty.
   std::vector<PointedInstant> points_back_to;
+  // What lagged_scores.h takes of it, when asked for; otherwise empty.
+  std::vector<float> views;
   // For alarmed instants, when asked for; none where there is too little to
   // point back to or to draw from.
   std::optional<MaskingCheck> masking = std::nullopt;
@@ -151,6 +153,7 @@ struct StreamWindow {
   const data::Window* window = nullptr;  // channels in the model's order
   bool with_attention = false;           // return the full rows as well
   bool with_masking = false;             // make the masking check of alarms
+  bool with_views = false;               // fill InstantScore::views
 };
 
 // One trained model, ready to score: scaler, forecaster, calibration and

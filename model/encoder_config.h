@@ -64,6 +64,9 @@ struct EncoderConfig {
   int forecast_width() const {
     return static_cast<int>(horizons.size()) * targets;
   }
+  // The index of the horizon that attribution and slow views rest on: the
+  // first beyond the next instant, if there is one.
+  int reference_horizon() const { return horizons.size() > 1 ? 1 : 0; }
   // Columns of the head: the forecasts, then the verdict's logit if any.
   int output_width() const { return forecast_width() + (verdict ? 1 : 0); }
   // Whether streams remember the inputs under the stems they attend to, so

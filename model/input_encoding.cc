@@ -87,4 +87,28 @@ void InputEncoding::ScaleTargets(std::span<const float> samples,
   }
 }
 
+void InputEncoding::Anchor(std::span<const float> samples, const float* columns,
+                           std::span<float> anchors) const {
+  for (size_t i = 0; i < targets_.size(); ++i) {
+    const int channel = targets_[i];
+    const float x =
+        scaler_.Apply(channel, samples[static_cast<size_t>(channel)]);
+    // Beyond the bounds of inputs the sample itself, so that forecasts follow
+    // a channel to levels that training never saw.
+    anchors[i] = std::abs(x) > kMaxInput
+                     ? x
+                     : columns[columns_[static_cast<size_t>(channel)].first];
+  }
+}
+
+void InputEncoding::AddAnchor(std::span<const float> samples,
+                              const float* columns,
+                              std::span<float> forecast) const {
+  std::vector<float> anchors(targets_.size());
+  Anchor(samples, columns, anchors);
+  for (size_t i = 0; i < forecast.size(); ++i) {
+    forecast[i] += anchors[i % anchors.size()];
+  }
+}
+
 }  // namespace telltale::model

@@ -44,6 +44,15 @@ class InputEncoding {
   void AddGradients(const float* columns, const float* dcolumns,
                     float* dstand_in) const;
 
+  // What forecasts are changes from, for each target: its scaled sample now, or
+  // what stands in for a missing one. `columns` is the instant encoded, maybe
+  // perturbed.
+  void Anchor(std::span<const float> samples, const float* columns,
+              std::span<float> anchors) const;
+  // Turns changes, `forecast`[horizons * T], into what is forecast.
+  void AddAnchor(std::span<const float> samples, const float* columns,
+                 std::span<float> forecast) const;
+
   // samples[channels] -> scaled[targets], NaN where missing.
   void ScaleTargets(std::span<const float> samples,
                     std::span<float> scaled) const;

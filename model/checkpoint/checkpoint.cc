@@ -9,6 +9,7 @@
 #include "nlohmann/json.hpp"
 
 #include "model/checkpoint/file_io.h"
+#include "model/checkpoint/scoring_tensors.h"
 #include "model/checkpoint/sha256.h"
 #include "model/input_encoding.h"
 
@@ -19,15 +20,14 @@
 //   encoder          JSON: encoder_config.h
 //   precision        JSON: {"parameters": "f32"}; per-tensor scales of other
 //                    precisions join it
-//   threshold        JSON: the ThresholdRecord
+//   threshold, lagged_threshold
+//                    JSON: the ThresholdRecords
 //   training, card   JSON objects
 // and its tensors:
 //   every parameter by its path
 //   scaler.center, scaler.scale            [channels]
-//   scoring.deviation                      [horizons, targets]
-//   scoring.mixing                         [horizons, targets, targets]
-//   scoring.magnitude, scoring.average     [horizons * targets, curve]
-//   scoring.combined                       [curve]
+//   those of scoring_tensors.h
+//   scoring.combined                       [2, curve]: as it comes, lagged
 //   calibration.nominal_scores             [instants]
 //   calibration.instants                   [values] I64: recording_sketch.h;
 //                                          may be missing
@@ -39,11 +39,6 @@ using Json = nlohmann::json;
 
 constexpr char kFormatVersionKey[] = "format_version";
 constexpr char kInstants[] = "calibration.instants";
-
-absl::Status Damaged(absl::string_view what) {
-  return absl::DataLossError(
-      absl::StrFormat("not a whole checkpoint: %s", what));
-}
 
 Json ParseJson(const std::string& text) {
   return Json::parse(text, nullptr, /*allow_exceptions=*/false);
@@ -151,27 +146,6 @@ absl::StatusOr<ThresholdRecord> ThresholdFromJson(const std::string& text) {
   return record;
 }
 
-// The values of a float tensor of this shape, all finite.
-absl::StatusOr<std::span<const float>> Values(
-    const TensorFile& file, const std::string& name,
-    const std::vector<int64_t>& shape) {
-  const auto found = file.tensors.find(name);
-  if (found == file.tensors.end()) {
-    return Damaged(absl::StrFormat("tensor %s is missing", name));
-  }
-  const StoredTensor& tensor = found->second;
-  if (tensor.type != TensorType::kF32 || tensor.shape != shape) {
-    return Damaged(absl::StrFormat(
-        "tensor %s does not have the type and shape of its encoder", name));
-  }
-  for (float value : tensor.values) {
-    if (!std::isfinite(value)) {
-      return Damaged(absl::StrFormat("tensor %s is not finite", name));
-    }
-  }
-  return std::span<const float>(tensor.values);
-}
-
 // Fewer floats than the encoder's parameters have, though not by much: what
 // must at least be in its file, before memory is taken for them.
 double LeastParameters(const EncoderConfig& config) {
@@ -204,33 +178,11 @@ absl::Status CheckSize(const TensorFile& file, const EncoderConfig& config) {
 
 absl::Status ReadParameters(const TensorFile& file, Parameters& parameters) {
   for (const NamedTensor& tensor : parameters.tensors()) {
-    auto values = Values(file, tensor.name, tensor.shape);
+    auto values = TensorValues(file, tensor.name, tensor.shape);
     if (!values.ok()) return values.status();
     std::ranges::copy(*values, parameters.Tensor(tensor).begin());
   }
   return absl::OkStatus();
-}
-
-absl::Status ReadCurves(const TensorFile& file, const std::string& name,
-                        size_t count, std::vector<TailCurve>& curves) {
-  auto values =
-      Values(file, name, {static_cast<int64_t>(count), TailCurve::kSize});
-  if (!values.ok()) return values.status();
-  for (size_t i = 0; i < count; ++i) {
-    const auto curve = values->subspan(i * TailCurve::kSize, TailCurve::kSize);
-    if (auto s = TailCurve::Check(curve); !s.ok()) return Damaged(s.message());
-    curves.push_back(TailCurve::FromValues(curve));
-  }
-  return absl::OkStatus();
-}
-
-StoredTensor StoreCurves(const std::vector<TailCurve>& curves) {
-  std::vector<float> values;
-  for (const TailCurve& curve : curves) {
-    values.insert(values.end(), curve.values().begin(), curve.values().end());
-  }
-  return StoredTensor::Of(
-      {static_cast<int64_t>(curves.size()), TailCurve::kSize}, values);
 }
 
 // The numbers of a tensor of 64-bit integers in one dimension; none when there
@@ -261,9 +213,9 @@ StoredTensor StoreIntegers(const std::vector<int64_t>& values) {
 }
 
 absl::Status ReadScaler(const TensorFile& file, int channels, Scaler& scaler) {
-  auto center = Values(file, "scaler.center", {channels});
+  auto center = TensorValues(file, "scaler.center", {channels});
   if (!center.ok()) return center.status();
-  auto scale = Values(file, "scaler.scale", {channels});
+  auto scale = TensorValues(file, "scaler.scale", {channels});
   if (!scale.ok()) return scale.status();
   for (float value : *scale) {
     if (value <= 0) return Damaged("tensor scaler.scale is not positive");
@@ -273,50 +225,27 @@ absl::Status ReadScaler(const TensorFile& file, int channels, Scaler& scaler) {
   return absl::OkStatus();
 }
 
-absl::Status ReadScoring(const TensorFile& file, const EncoderConfig& config,
-                         ResidualScoring& scoring) {
-  const auto m = static_cast<int64_t>(config.horizons.size());
-  const int64_t targets = config.targets;
-  scoring.horizons = static_cast<int>(m);
-  scoring.targets = config.targets;
-  auto deviation = Values(file, "scoring.deviation", {m, targets});
-  if (!deviation.ok()) return deviation.status();
-  for (float value : *deviation) {
-    if (value <= 0) return Damaged("tensor scoring.deviation is not positive");
-  }
-  auto mixing = Values(file, "scoring.mixing", {m, targets, targets});
-  if (!mixing.ok()) return mixing.status();
-  scoring.deviation.assign(deviation->begin(), deviation->end());
-  scoring.mixing.assign(mixing->begin(), mixing->end());
-  const auto curves = static_cast<size_t>(m * targets);
-  if (auto s = ReadCurves(file, "scoring.magnitude", curves, scoring.magnitude);
-      !s.ok()) {
-    return s;
-  }
-  return ReadCurves(file, "scoring.average", curves, scoring.average);
-}
-
 // Everything but the channels, configuration and parameters.
 absl::Status ReadCalibration(const TensorFile& file, Checkpoint& checkpoint) {
   if (auto s = ReadScaler(file, checkpoint.channels.size(), checkpoint.scaler);
       !s.ok()) {
     return s;
   }
-  if (auto s = ReadScoring(file, checkpoint.config, checkpoint.scoring);
-      !s.ok()) {
-    return s;
-  }
+  auto scoring = ReadScoring(file, checkpoint.config);
+  if (!scoring.ok()) return scoring.status();
+  checkpoint.scoring = *std::move(scoring);
   std::vector<TailCurve> combined;
-  if (auto s = ReadCurves(file, "scoring.combined", 1, combined); !s.ok()) {
+  if (auto s = ReadCurves(file, "scoring.combined", 2, combined); !s.ok()) {
     return s;
   }
   checkpoint.combined = combined.front();
+  checkpoint.lagged_combined = combined.back();
   const auto scores = file.tensors.find("calibration.nominal_scores");
   if (scores == file.tensors.end() || scores->second.shape.size() != 1) {
     return Damaged("tensor calibration.nominal_scores is missing");
   }
   auto nominal =
-      Values(file, "calibration.nominal_scores", scores->second.shape);
+      TensorValues(file, "calibration.nominal_scores", scores->second.shape);
   if (!nominal.ok()) return nominal.status();
   checkpoint.nominal_scores.assign(nominal->begin(), nominal->end());
   const auto instants = Integers(file, kInstants);
@@ -362,9 +291,13 @@ absl::StatusOr<Checkpoint> Checkpoint::FromFile(const TensorFile& file) {
       checkpoint.cadence_ns <= 0) {
     return Damaged("cadence_ns is not a positive number");
   }
-  auto threshold = ThresholdFromJson(text("threshold"));
-  if (!threshold.ok()) return threshold.status();
-  checkpoint.threshold = *threshold;
+  for (const auto& [key, record] :
+       {std::pair("threshold", &checkpoint.threshold),
+        std::pair("lagged_threshold", &checkpoint.lagged_threshold)}) {
+    auto threshold = ThresholdFromJson(text(key));
+    if (!threshold.ok()) return threshold.status();
+    *record = *threshold;
+  }
   for (const char* key : {"training", "card"}) {
     if (!ParseJson(text(key)).is_object()) {
       return Damaged(absl::StrFormat("%s is not a JSON object", key));
@@ -381,30 +314,26 @@ TensorFile Checkpoint::ToFile() const {
   TensorFile file;
   Json record = ThresholdToJson(threshold);
   if (config.verdict) record["verdict_logit"] = threshold.verdict_logit;
-  file.metadata = {{kFormatVersionKey, std::to_string(kFormatVersion)},
-                   {"channels", ChannelsToJson(channels).dump()},
-                   {"cadence_ns", std::to_string(cadence_ns)},
-                   {"encoder", EncoderConfigToJson(config)},
-                   {"precision", R"({"parameters":"f32"})"},
-                   {"threshold", record.dump()},
-                   {"training", training_record},
-                   {"card", card}};
+  file.metadata = {
+      {kFormatVersionKey, std::to_string(kFormatVersion)},
+      {"channels", ChannelsToJson(channels).dump()},
+      {"cadence_ns", std::to_string(cadence_ns)},
+      {"encoder", EncoderConfigToJson(config)},
+      {"precision", R"({"parameters":"f32"})"},
+      {"threshold", record.dump()},
+      {"lagged_threshold", ThresholdToJson(lagged_threshold).dump()},
+      {"training", training_record},
+      {"card", card}};
   for (const NamedTensor& tensor : parameters.tensors()) {
     file.tensors[tensor.name] =
         StoredTensor::Of(tensor.shape, parameters.Tensor(tensor));
   }
   const int64_t count = channels.size();
-  const auto m = static_cast<int64_t>(config.horizons.size());
-  const int64_t targets = config.targets;
   file.tensors["scaler.center"] = StoredTensor::Of({count}, scaler.center);
   file.tensors["scaler.scale"] = StoredTensor::Of({count}, scaler.scale);
-  file.tensors["scoring.deviation"] =
-      StoredTensor::Of({m, targets}, scoring.deviation);
-  file.tensors["scoring.mixing"] =
-      StoredTensor::Of({m, targets, targets}, scoring.mixing);
-  file.tensors["scoring.magnitude"] = StoreCurves(scoring.magnitude);
-  file.tensors["scoring.average"] = StoreCurves(scoring.average);
-  file.tensors["scoring.combined"] = StoreCurves({combined});
+  StoreScoring(scoring, file);
+  const TailCurve both[] = {combined, lagged_combined};
+  file.tensors["scoring.combined"] = StoreCurves(both);
   file.tensors["calibration.nominal_scores"] = StoredTensor::Of(
       {static_cast<int64_t>(nominal_scores.size())}, nominal_scores);
   if (!instants.empty()) {

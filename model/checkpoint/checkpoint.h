@@ -15,7 +15,7 @@
 #include "model/encoder_config.h"
 #include "model/parameters.h"
 #include "model/scaler.h"
-#include "model/scoring/residual_scoring.h"
+#include "model/scoring/evidence.h"
 #include "model/scoring/tail_curve.h"
 
 namespace telltale::model {
@@ -36,16 +36,19 @@ struct ThresholdRecord {
 // Everything that scoring needs, in one file, so that a detector cannot have
 // the wrong scaler or threshold.
 struct Checkpoint {
-  static constexpr int kFormatVersion = 1;
+  static constexpr int kFormatVersion = 2;
 
   data::ChannelSet channels;
   int64_t cadence_ns = 1;
   EncoderConfig config;
   Parameters parameters;
   Scaler scaler = {};
-  ResidualScoring scoring = {};
+  Scoring scoring = {};
   TailCurve combined = {};  // from the largest evidence to the score
   ThresholdRecord threshold = {};
+  // The same of scores that look ahead.
+  TailCurve lagged_combined = {};
+  ThresholdRecord lagged_threshold = {};
   // Scores of the held-out telemetry in order of time: what other thresholds
   // and smoothed scores are calibrated on.
   std::vector<float> nominal_scores = {};

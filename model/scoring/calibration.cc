@@ -2,244 +2,267 @@
 
 #include <algorithm>
 #include <cmath>
+#include <vector>
 
-#include "model/scoring/residual_scoring.h"
+#include "model/input_encoding.h"
+#include "model/scoring/novelty_calibration.h"
+#include "model/scoring/slow_means.h"
 #include "model/scoring/threshold.h"
+#include "model/scoring/view_tracker.h"
 
 namespace telltale::model {
 namespace {
 
-// The least deviation of a residual, in scaled units: what moves less than two
-// hundredths of its channel's scale is noise of the digits.
-constexpr float kLeastDeviation = 0.02F;
-
-// Bounds of a tail's scale: of residuals in deviations, of evidence in decades.
+// Bounds of a tail's scale: of residuals and of their slow means in deviations,
+// of absence in units of its sum, of all magnitudes in parts of the channel's
+// unit, of evidence in decades. Means over minutes hardly range on nominal
+// telemetry; without a bound each real anomaly would ring on in them.
 constexpr float kResidualTailFloor = 0.1F;
+constexpr float kSlowTailFloor = 1;
+constexpr float kAbsenceTailFloor = 4;
+constexpr float kUnitTailFloor = 0.02F;
 constexpr float kEvidenceTailFloor = 0.1F;
 
-// The share of instants that count as shocks, and the ridge of the regression
-// among them as a share of the mean square.
-constexpr double kShockShare = 0.05;
-constexpr double kRidge = 0.1;
-constexpr float kMaxShock = 20;
+// A channel that hardly moved in training may move by this share of its
+// magnitude before that is much.
+constexpr float kLeastUnit = 0.05F;
 
 // Parts of the held-out instants, each judged by curves of the others.
 constexpr size_t kFolds = 5;
 
-// Nominal scores kept in the checkpoint at the most.
+// Held-out instants that curves are fitted to at the most, and of which lagged
+// ones are; nominal scores kept in the checkpoint. The latest ones count.
+constexpr int64_t kMaxInstants = 100'000;
+constexpr int64_t kMaxLagged = 20'000;
 constexpr size_t kMaxNominalScores = 20'000;
 
-// The standard deviation that the central nine tenths would have if normal.
-float RobustDeviation(std::vector<float>& magnitudes) {
-  if (magnitudes.empty()) return 1;
-  const auto place =
-      magnitudes.begin() +
-      static_cast<int64_t>(0.9 * static_cast<double>(magnitudes.size() - 1));
-  std::nth_element(magnitudes.begin(), place, magnitudes.end());
-  return std::max(*place / 1.645F, kLeastDeviation);
-}
-
-void FitDeviations(std::span<const SegmentResiduals> segments,
-                   ResidualScoring& scoring) {
-  for (size_t i = 0; i < scoring.deviation.size(); ++i) {
-    std::vector<float> magnitudes;
+// [T]: what each channel moves by, in scaled units: one, or more where it moved
+// in training by little for its magnitude.
+std::vector<float> Units(std::span<const SegmentResiduals> segments,
+                         const Checkpoint& checkpoint) {
+  const InputEncoding encoding(checkpoint.channels, checkpoint.scaler);
+  std::vector<float> units(static_cast<size_t>(checkpoint.config.targets), 1);
+  if (encoding.targets().size() != units.size()) return units;
+  for (size_t c = 0; c < units.size(); ++c) {
+    const int channel = encoding.targets()[c];
+    float largest = 0;
     for (const SegmentResiduals& segment : segments) {
-      for (int64_t t = segment.held_out_begin; t < segment.residuals.rows();
-           ++t) {
-        const float r = segment.residuals.Row(t)[i];
-        if (!std::isnan(r)) magnitudes.push_back(std::abs(r));
+      for (int64_t t = 0; t < segment.samples.rows(); ++t) {
+        const float x =
+            checkpoint.scaler.Invert(channel, segment.samples.Row(t)[c]);
+        if (!std::isnan(x)) largest = std::max(largest, std::abs(x));
       }
     }
-    scoring.deviation[i] = RobustDeviation(magnitudes);
+    const float scale = checkpoint.scaler.scale[static_cast<size_t>(channel)];
+    units[c] = std::max(1.0F, kLeastUnit * largest / scale);
   }
+  return units;
 }
 
-// Inverts the symmetric positive definite n x n matrix in place (Gauss-Jordan
-// without pivoting, which such a matrix does not need).
-void InvertInPlace(std::vector<double>& matrix, size_t n) {
-  for (size_t k = 0; k < n; ++k) {
-    const double pivot = matrix[k * n + k];
-    for (size_t j = 0; j < n; ++j) matrix[k * n + j] /= pivot;
-    matrix[k * n + k] = 1 / pivot;
-    for (size_t i = 0; i < n; ++i) {
-      if (i == k) continue;
-      const double factor = matrix[i * n + k];
-      matrix[i * n + k] = 0;
-      for (size_t j = 0; j < n; ++j) {
-        matrix[i * n + j] -= factor * matrix[k * n + j];
-      }
-    }
-  }
-}
-
-// For one horizon: each channel's ridge regression on the others over the
-// largest shocks. With G = X'X + ridge and P its inverse, channel c's weights
-// on the others are -P[c, other] / P[c, c].
-void FitMixing(std::span<const SegmentResiduals> segments, int horizon,
-               ResidualScoring& scoring) {
-  const auto targets = static_cast<size_t>(scoring.targets);
-  const size_t base = scoring.Index(horizon, 0);
-  std::vector<std::vector<float>> rows;
-  std::vector<float> sizes;
-  std::vector<float> row(targets);
-  for (const SegmentResiduals& segment : segments) {
-    for (int64_t t = 0; t < segment.residuals.rows(); ++t) {
-      float size = 0;
-      for (size_t c = 0; c < targets; ++c) {
-        const float q =
-            segment.residuals.Row(t)[base + c] / scoring.deviation[base + c];
-        row[c] = std::isnan(q) ? 0 : std::clamp(q, -kMaxShock, kMaxShock);
-        size = std::max(size, std::abs(row[c]));
-      }
-      sizes.push_back(size);
-      rows.push_back(row);
-    }
-  }
-  if (rows.empty()) return;
-  std::vector<float> sorted = sizes;
-  const auto place =
-      sorted.begin() +
-      static_cast<int64_t>((1 - kShockShare) *
-                           static_cast<double>(sorted.size() - 1));
-  std::nth_element(sorted.begin(), place, sorted.end());
-  const float least = *place;
-
-  std::vector<double> gram(targets * targets, 0.0);
-  for (size_t t = 0; t < rows.size(); ++t) {
-    if (sizes[t] < least) continue;
-    for (size_t i = 0; i < targets; ++i) {
-      for (size_t j = 0; j < targets; ++j) {
-        gram[i * targets + j] += static_cast<double>(rows[t][i]) * rows[t][j];
-      }
-    }
-  }
-  double trace = 0;
-  for (size_t i = 0; i < targets; ++i) trace += gram[i * targets + i];
-  const double ridge = kRidge * trace / static_cast<double>(targets) + 1e-6;
-  for (size_t i = 0; i < targets; ++i) gram[i * targets + i] += ridge;
-  InvertInPlace(gram, targets);
-  for (size_t c = 0; c < targets; ++c) {
-    for (size_t other = 0; other < targets; ++other) {
-      scoring.mixing[(base + c) * targets + other] =
-          c == other ? 0
-                     : static_cast<float>(-gram[c * targets + other] /
-                                          gram[c * targets + c]);
-    }
-  }
-}
-
-// What every held-out instant's residuals become, one row an instant.
-struct Judged {
-  std::vector<std::vector<float>> explained, averages;
+// The views of held-out instants, one row each.
+struct HeldOut {
+  std::vector<std::vector<float>> views;
+  // Of some of them: slow views that look ahead, and whose they are.
+  std::vector<std::vector<float>> lagged;
+  std::vector<size_t> lagged_rows;
 };
 
-Judged Explain(std::span<const SegmentResiduals> segments,
-               const ResidualScoring& scoring) {
-  const size_t width = scoring.deviation.size();
-  Judged judged;
-  std::vector<float> explained(width), averages(width);
-  for (const SegmentResiduals& segment : segments) {
-    ResidualTracker tracker(scoring);
-    for (int64_t t = 0; t < segment.residuals.rows(); ++t) {
-      tracker.Explain(std::span(segment.residuals.Row(t), width), explained,
-                      averages);
-      if (t < segment.held_out_begin) continue;
-      judged.explained.push_back(explained);
-      judged.averages.push_back(averages);
+// The views of one segment's held-out instants, appended.
+void ViewSegment(std::span<const SegmentResiduals> segments, size_t i,
+                 const Scoring& scoring, HeldOut& held_out) {
+  const SegmentResiduals& segment = segments[i];
+  const int64_t rows = segment.residuals.rows();
+  const auto targets = static_cast<size_t>(scoring.residuals.targets);
+  const std::vector<float> missing(targets, std::nanf(""));
+  const std::vector<std::vector<Novelty>> novelty =
+      HeldOutNovelty(segments, i, scoring);
+  ViewTracker tracker(scoring);
+  InstantViews seen(scoring.residuals);
+  Matrix magnitudes(rows, static_cast<int64_t>(seen.magnitudes.size()));
+  for (int64_t t = 0; t < rows; ++t) {
+    const auto row = [&](const Matrix& matrix) {
+      return t < matrix.rows()
+                 ? std::span(matrix.Row(t),
+                             static_cast<size_t>(matrix.columns()))
+                 : std::span(missing);
+    };
+    Observation observation = {.residuals = row(segment.residuals),
+                               .change = row(segment.changes),
+                               .samples = row(segment.samples)};
+    if (!novelty.empty()) observation.novelty = novelty[static_cast<size_t>(t)];
+    tracker.Observe(observation, seen);
+    std::ranges::copy(seen.magnitudes, magnitudes.Row(t));
+    if (t >= std::max(segment.held_out_begin, rows - kMaxInstants)) {
+      held_out.views.push_back(seen.views);
     }
   }
-  return judged;
+  const LaggedMeans means(LaggedMeans::kLargestLag);
+  std::vector<float> slow(seen.magnitudes.size());
+  const int64_t past_last = static_cast<int64_t>(held_out.views.size());
+  for (int64_t t = std::max(segment.held_out_begin, rows - kMaxLagged);
+       t < rows; ++t) {
+    means.At(magnitudes.view(), t, slow);
+    held_out.lagged.push_back(slow);
+    held_out.lagged_rows.push_back(static_cast<size_t>(past_last - (rows - t)));
+  }
 }
 
-// Rows [begin, end) of what was judged.
+// Rows [begin, end) of a number of rows.
 struct Block {
   size_t begin = 0, end = 0;
   bool Holds(size_t row) const { return begin <= row && row < end; }
 };
 
-// One curve for each column, from all rows but those of a block.
-std::vector<TailCurve> FitCurves(const std::vector<std::vector<float>>& rows,
-                                 const Judged& judged, const Block& left_out,
-                                 size_t width) {
-  std::vector<TailCurve> curves;
-  std::vector<float> values;
-  for (size_t i = 0; i < width; ++i) {
-    values.clear();
-    for (size_t t = 0; t < rows.size(); ++t) {
-      if (left_out.Holds(t) || std::isnan(judged.explained[t][i])) continue;
-      values.push_back(std::abs(rows[t][i]));
+Block Fold(size_t fold, size_t rows) {
+  return {rows * fold / kFolds, rows * (fold + 1) / kFolds};
+}
+
+// Fits the curves of held-out instants, with or without a block of them.
+class CurveFit {
+ public:
+  // Views all.
+  CurveFit(const HeldOut& held_out, std::span<const float> units,
+           Scoring& scoring)
+      : held_out_(held_out), units_(units), scoring_(scoring) {}
+
+  void FitCurves(const Block& left_out) {
+    const ViewLayout layout = scoring_.residuals.layout();
+    scoring_.curves.assign(layout.count(), TailCurve());
+    for (int c = 0; c < layout.targets; ++c) {
+      for (int h = 0; h < layout.horizons; ++h) {
+        FitCurve(left_out, layout.Magnitude(h, c), layout.Magnitude(h, c),
+                 ResidualFloor(h, c));
+        FitCurve(left_out, layout.Magnitude(h, c), layout.Average(h, c),
+                 ResidualFloor(h, c));
+      }
+      const int reference = scoring_.residuals.reference;
+      const size_t guard = layout.Magnitude(reference, c);
+      FitCurve(left_out, guard, layout.Absence(c), kAbsenceTailFloor);
+      for (int view = 0; view < kSlowViews; ++view) {
+        if (!Follows(view, c)) continue;
+        FitCurve(left_out, guard, layout.Slow(static_cast<SlowView>(view), c),
+                 SlowFloor(view, c));
+      }
     }
-    curves.push_back(TailCurve::Fit(values, kResidualTailFloor));
   }
-  return curves;
-}
 
-void FitCurves(const Judged& judged, const Block& left_out,
-               ResidualScoring& scoring) {
-  const size_t width = scoring.deviation.size();
-  scoring.magnitude = FitCurves(judged.explained, judged, left_out, width);
-  scoring.average = FitCurves(judged.averages, judged, left_out, width);
-}
-
-// The largest evidence of each row of a block that has any.
-void AppendLargest(const Judged& judged, const Block& block,
-                   const ResidualScoring& scoring,
-                   std::vector<float>& largest) {
-  std::vector<ChannelEvidence> channels(static_cast<size_t>(scoring.targets));
-  for (size_t t = block.begin; t < block.end; ++t) {
-    ResidualTracker::Judge(scoring, judged.explained[t], judged.averages[t],
-                           channels);
-    bool any = false;
-    float most = 0;
-    for (const ChannelEvidence& channel : channels) {
-      any |= channel.horizon >= 0;
-      most = std::max(most, channel.evidence);
+  void FitLaggedCurves(const Block& left_out) {
+    const auto targets = static_cast<size_t>(scoring_.residuals.targets);
+    scoring_.lagged_curves.assign(kSlowViews * targets, TailCurve());
+    for (int view = 0; view < kSlowViews; ++view) {
+      for (size_t c = 0; c < targets; ++c) {
+        if (!Follows(view, static_cast<int>(c))) continue;
+        const size_t column = static_cast<size_t>(view) * targets + c;
+        values_.clear();
+        for (size_t t = 0; t < held_out_.lagged.size(); ++t) {
+          if (!left_out.Holds(t))
+            values_.push_back(held_out_.lagged[t][column]);
+        }
+        scoring_.lagged_curves[column] =
+            TailCurve::Fit(values_, SlowFloor(view, static_cast<int>(c)));
+      }
     }
-    if (any) largest.push_back(most);
   }
-}
 
-// The largest evidence of every held-out instant, judged by curves that were
-// fitted without its neighbourhood: curves flatter the extremes they were
-// fitted to, and a threshold set on flattered scores is broken by fresh ones.
-std::vector<float> CrossFittedLargest(const Judged& judged,
-                                      ResidualScoring& scoring) {
+ private:
+  // Of rows where the view `guard` is missing, `view` tells nothing.
+  void FitCurve(const Block& left_out, size_t guard, size_t view, float floor) {
+    values_.clear();
+    for (size_t t = 0; t < held_out_.views.size(); ++t) {
+      const std::vector<float>& row = held_out_.views[t];
+      if (left_out.Holds(t) || std::isnan(row[guard])) continue;
+      values_.push_back(row[view]);
+    }
+    scoring_.curves[view] = TailCurve::Fit(values_, floor);
+  }
+
+  bool Follows(int view, int target) const {
+    return view == static_cast<int>(SlowView::kResidual) ||
+           scoring_.novelty.weight[static_cast<size_t>(target)] > 0;
+  }
+
+  float ResidualFloor(int horizon, int target) const {
+    const ResidualScoring& residuals = scoring_.residuals;
+    return std::max(kResidualTailFloor,
+                    kUnitTailFloor * units_[static_cast<size_t>(target)] /
+                        residuals.deviation[residuals.Index(horizon, target)]);
+  }
+
+  float SlowFloor(int view, int target) const {
+    if (view == static_cast<int>(SlowView::kResidual)) {
+      return std::max(kSlowTailFloor,
+                      ResidualFloor(scoring_.residuals.reference, target));
+    }
+    return kUnitTailFloor * units_[static_cast<size_t>(target)];
+  }
+
+  const HeldOut& held_out_;
+  std::span<const float> units_;
+  Scoring& scoring_;
+  std::vector<float> values_;
+};
+
+// The largest evidence of each held-out instant that has any, judged by curves
+// that were fitted without its neighbourhood: curves flatter the extremes they
+// were fitted to, and a threshold set on flattered scores is broken by fresh
+// ones.
+std::vector<float> LargestEvidence(const HeldOut& held_out, CurveFit& fit,
+                                   Scoring& scoring) {
   std::vector<float> largest;
-  const size_t rows = judged.explained.size();
+  std::vector<ChannelEvidence> channels(
+      static_cast<size_t>(scoring.residuals.targets));
   for (size_t fold = 0; fold < kFolds; ++fold) {
-    const Block block = {rows * fold / kFolds, rows * (fold + 1) / kFolds};
-    FitCurves(judged, block, scoring);
-    AppendLargest(judged, block, scoring, largest);
+    const Block block = Fold(fold, held_out.views.size());
+    fit.FitCurves(block);
+    for (size_t t = block.begin; t < block.end; ++t) {
+      JudgeViews(scoring, held_out.views[t], channels);
+      bool any = false;
+      float most = 0;
+      for (const ChannelEvidence& channel : channels) {
+        any |= channel.horizon >= 0;
+        most = std::max(most, channel.evidence);
+      }
+      if (any) largest.push_back(most);
+    }
   }
+  fit.FitCurves(/*left_out=*/{});
   return largest;
 }
 
-}  // namespace
+// The same looking ahead. Fast views are judged by the curves of all.
+std::vector<float> LargestLagged(const HeldOut& held_out, CurveFit& fit,
+                                 Scoring& scoring) {
+  std::vector<float> largest;
+  const auto targets = static_cast<size_t>(scoring.residuals.targets);
+  std::vector<float> fast(targets);
+  std::vector<float> evidence(targets);
+  const size_t rows = held_out.lagged.size();
+  for (size_t fold = 0; fold < kFolds; ++fold) {
+    const Block block = Fold(fold, rows);
+    fit.FitLaggedCurves(block);
+    for (size_t t = block.begin; t < block.end; ++t) {
+      JudgeFastViews(scoring, held_out.views[held_out.lagged_rows[t]], fast);
+      JudgeLaggedViews(scoring, fast, held_out.lagged[t], evidence);
+      if (std::ranges::max(fast) < 0) continue;
+      largest.push_back(std::ranges::max(evidence));
+    }
+  }
+  fit.FitLaggedCurves(/*left_out=*/{});
+  return largest;
+}
 
-void Calibrate(std::span<const SegmentResiduals> segments,
-               double false_alarms_per_10k, Checkpoint& checkpoint) {
-  ResidualScoring& scoring = checkpoint.scoring;
-  scoring.horizons = static_cast<int>(checkpoint.config.horizons.size());
-  scoring.targets = checkpoint.config.targets;
-  const auto width = static_cast<size_t>(checkpoint.config.forecast_width());
-  scoring.deviation.assign(width, 1.0F);
-  scoring.mixing.assign(width * static_cast<size_t>(scoring.targets), 0.0F);
-  FitDeviations(segments, scoring);
-  for (int h = 0; h < scoring.horizons; ++h) FitMixing(segments, h, scoring);
-
-  const Judged judged = Explain(segments, scoring);
-  const std::vector<float> largest = CrossFittedLargest(judged, scoring);
-  FitCurves(judged, /*left_out=*/{}, scoring);
-  std::vector<float> sorted = largest;
-  checkpoint.combined = TailCurve::Fit(sorted, kEvidenceTailFloor);
+// From the largest evidence of nominal instants: what scores mean, and the
+// threshold for the budget. Returns the scores.
+std::vector<float> SetThreshold(std::span<const float> largest, double budget,
+                                TailCurve& combined, ThresholdRecord& record) {
+  std::vector<float> sorted(largest.begin(), largest.end());
+  combined = TailCurve::Fit(sorted, kEvidenceTailFloor);
   std::vector<float> scores(largest.size());
   std::ranges::transform(largest, scores.begin(), [&](float evidence) {
-    return checkpoint.combined.Evidence(evidence);
+    return combined.Evidence(evidence);
   });
-
-  ThresholdRecord& record = checkpoint.threshold;
-  record.budget_per_10k = false_alarms_per_10k;
-  record.threshold = ThresholdForBudget(scores, false_alarms_per_10k);
+  record.budget_per_10k = budget;
+  record.threshold = ThresholdForBudget(scores, budget);
   record.instants = static_cast<int64_t>(scores.size());
   record.events = CountEvents(scores, record.threshold);
   const CountInterval interval = PoissonInterval(record.events);
@@ -247,11 +270,37 @@ void Calibrate(std::span<const SegmentResiduals> segments,
       10'000 / static_cast<double>(std::max<int64_t>(1, record.instants));
   record.low_per_10k = interval.low * per_10k;
   record.high_per_10k = interval.high * per_10k;
+  return scores;
+}
+
+}  // namespace
+
+void Calibrate(std::span<const SegmentResiduals> segments,
+               double false_alarms_per_10k, Checkpoint& checkpoint) {
+  Scoring& scoring = checkpoint.scoring;
+  scoring.residuals.horizons =
+      static_cast<int>(checkpoint.config.horizons.size());
+  scoring.residuals.targets = checkpoint.config.targets;
+  scoring.residuals.reference = checkpoint.config.reference_horizon();
+  const std::vector<float> units = Units(segments, checkpoint);
+  FitResiduals(segments, units, scoring.residuals);
+  FitNovelty(segments, units, scoring);
+
+  HeldOut held_out;
+  for (size_t i = 0; i < segments.size(); ++i) {
+    ViewSegment(segments, i, scoring, held_out);
+  }
+  CurveFit fit(held_out, units, scoring);
+  std::vector<float> scores = SetThreshold(
+      LargestEvidence(held_out, fit, scoring), false_alarms_per_10k,
+      checkpoint.combined, checkpoint.threshold);
   if (scores.size() > kMaxNominalScores) {
     scores.erase(scores.begin(),
                  scores.end() - static_cast<int64_t>(kMaxNominalScores));
   }
   checkpoint.nominal_scores = std::move(scores);
+  SetThreshold(LargestLagged(held_out, fit, scoring), false_alarms_per_10k,
+               checkpoint.lagged_combined, checkpoint.lagged_threshold);
 }
 
 }  // namespace telltale::model

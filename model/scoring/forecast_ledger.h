@@ -26,9 +26,10 @@ class ForecastLedger {
 
   explicit ForecastLedger(const EncoderConfig& config);
 
-  // Records the forecast [horizons * T] made at an instant. Indices rise by
-  // one, positions rise.
-  void Record(int64_t index, double position, std::span<const float> forecast);
+  // Records the forecast [horizons * T] made at an instant, and its scaled
+  // samples [T]; NaN: missing. Indices rise by one, positions rise.
+  void Record(int64_t index, double position, std::span<const float> forecast,
+              std::span<const float> samples);
 
   // The instant at which horizon `horizon` of `position` was forecast, among
   // those before `index`; none when there was no such instant or it is long
@@ -45,6 +46,11 @@ class ForecastLedger {
   void Residuals(int64_t index, double position, std::span<const float> targets,
                  std::span<float> residuals, std::span<int64_t> made_at) const;
 
+  // The change [T] that the forecast of `horizon` recorded at `made_at`
+  // foretold, from the level of late, a moving average; NaN where there is
+  // none (made_at is negative).
+  void Change(int64_t made_at, int horizon, std::span<float> change) const;
+
   void Save(std::string& bytes) const;
   bool Restore(std::string_view& bytes);
 
@@ -53,8 +59,12 @@ class ForecastLedger {
     return static_cast<size_t>(index % forecasts_.rows());
   }
 
+  void RecordLevel(int64_t index, std::span<const float> samples);
+
   const EncoderConfig* config_;
   Matrix forecasts_;               // [slots, horizons * T], a ring
+  Matrix samples_;                 // [slots, T]: the last valid ones, a ring
+  Matrix levels_;                  // [slots, T]: their moving average, a ring
   std::vector<double> positions_;  // [slots]
   std::vector<int64_t> indices_;   // [slots]; -1: never written
 };

@@ -3,7 +3,8 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <cstring>
+
+#include "model/scoring/byte_io.h"
 
 namespace telltale::model {
 namespace {
@@ -30,6 +31,9 @@ const std::array<float, ResidualScoring::kAverageTaps>& AverageWeights() {
 // is an anomaly of its own instant.
 constexpr float kMaxShock = 20;
 
+// Bounds of what one instant says of an effect's absence.
+constexpr float kMostAbsence = 8;
+
 // Deviations beyond this are as good as infinite; clamped to stay finite.
 constexpr float kMaxDeviations = 1e9F;
 
@@ -37,16 +41,30 @@ constexpr float kMaxDeviations = 1e9F;
 
 ResidualTracker::ResidualTracker(const ResidualScoring& scoring)
     : scoring_(&scoring),
-      history_(ResidualScoring::kAverageTaps * scoring.deviation.size(), 0.0F) {
+      history_(ResidualScoring::kAverageTaps * scoring.deviation.size(), 0.0F),
+      absence_(
+          ResidualScoring::kAbsenceSpan * static_cast<size_t>(scoring.targets),
+          0.0F),
+      shocks_(static_cast<size_t>(scoring.targets)) {}
+
+void ResidualTracker::Observe(std::span<const float> residuals,
+                              std::span<const float> change,
+                              std::span<float> explained,
+                              std::span<float> views) {
+  Explain(residuals, explained);
+  const ViewLayout layout = scoring_->layout();
+  for (size_t i = 0; i < explained.size(); ++i) {
+    views[layout.Magnitude(0, 0) + i] = std::abs(explained[i]);
+  }
+  ObserveAverages(explained, views);
+  ObserveAbsence(change, explained, views);
+  ++count_;
 }
 
 void ResidualTracker::Explain(std::span<const float> residuals,
-                              std::span<float> explained,
-                              std::span<float> averages) {
+                              std::span<float> explained) {
   const ResidualScoring& s = *scoring_;
   const auto targets = static_cast<size_t>(s.targets);
-  const size_t width = s.deviation.size();
-  std::vector<float> shocks(targets);
   for (int h = 0; h < s.horizons; ++h) {
     const size_t base = s.Index(h, 0);
     for (size_t c = 0; c < targets; ++c) {
@@ -54,7 +72,7 @@ void ResidualTracker::Explain(std::span<const float> residuals,
       const float q = std::clamp(residuals[base + c] / s.deviation[base + c],
                                  -kMaxDeviations, kMaxDeviations);
       explained[base + c] = q;
-      shocks[c] = std::isnan(q) ? 0 : std::clamp(q, -kMaxShock, kMaxShock);
+      shocks_[c] = std::isnan(q) ? 0 : std::clamp(q, -kMaxShock, kMaxShock);
     }
     for (size_t c = 0; c < targets; ++c) {
       float& q = explained[base + c];
@@ -62,12 +80,16 @@ void ResidualTracker::Explain(std::span<const float> residuals,
       const float* row = &s.mixing[(base + c) * targets];
       float foretold = 0;
       for (size_t other = 0; other < targets; ++other) {
-        foretold += row[other] * shocks[other];
+        foretold += row[other] * shocks_[other];
       }
       if (std::abs(q - foretold) < std::abs(q)) q -= foretold;
     }
   }
+}
 
+void ResidualTracker::ObserveAverages(std::span<const float> explained,
+                                      std::span<float> views) {
+  const size_t width = explained.size();
   const auto slot = static_cast<size_t>(count_ % ResidualScoring::kAverageTaps);
   float* newest = &history_[slot * width];
   for (size_t i = 0; i < width; ++i) {
@@ -75,7 +97,8 @@ void ResidualTracker::Explain(std::span<const float> residuals,
                     ? 0
                     : std::clamp(explained[i], -kMaxShock, kMaxShock);
   }
-  ++count_;
+  const std::span<float> averages =
+      views.subspan(scoring_->layout().Average(0, 0), width);
   std::ranges::fill(averages, 0.0F);
   const auto& weights = AverageWeights();
   for (size_t tap = 0; tap < weights.size(); ++tap) {
@@ -83,41 +106,46 @@ void ResidualTracker::Explain(std::span<const float> residuals,
     const float* past = &history_[row * width];
     for (size_t i = 0; i < width; ++i) averages[i] += weights[tap] * past[i];
   }
+  for (float& average : averages) average = std::abs(average);
 }
 
-void ResidualTracker::Judge(const ResidualScoring& scoring,
-                            std::span<const float> explained,
-                            std::span<const float> averages,
-                            std::span<ChannelEvidence> channels) {
-  for (int c = 0; c < scoring.targets; ++c) {
-    ChannelEvidence& channel = channels[static_cast<size_t>(c)];
-    channel = {};
-    for (int h = 0; h < scoring.horizons; ++h) {
-      const size_t i = scoring.Index(h, c);
-      if (std::isnan(explained[i])) continue;
-      const float evidence =
-          std::max(scoring.magnitude[i].Evidence(std::abs(explained[i])),
-                   scoring.average[i].Evidence(std::abs(averages[i])));
-      if (channel.horizon < 0 || evidence > channel.evidence) {
-        channel = {evidence, h, explained[i]};
-      }
+// Of two explanations of a sample, that the effect came as forecast and that
+// the channel stayed as it was, the log likelihood ratio, summed up over
+// kAbsenceSpan instants (a cumulative sum as in Page 1954, of finite memory).
+void ResidualTracker::ObserveAbsence(std::span<const float> change,
+                                     std::span<const float> explained,
+                                     std::span<float> views) {
+  const ResidualScoring& s = *scoring_;
+  const auto targets = static_cast<size_t>(s.targets);
+  const auto slot = static_cast<size_t>(count_ % ResidualScoring::kAbsenceSpan);
+  const size_t base = s.Index(s.reference, 0);
+  for (size_t c = 0; c < targets; ++c) {
+    const float q = explained[base + c];
+    const float u = change[c] / s.deviation[base + c];
+    const float ratio = (q * q - (q + u) * (q + u)) / 2;
+    absence_[slot * targets + c] =
+        std::isnan(ratio) ? 0 : std::clamp(ratio, -kMostAbsence, kMostAbsence);
+  }
+  for (size_t c = 0; c < targets; ++c) {
+    float sum = 0;
+    for (size_t age = 0; age < ResidualScoring::kAbsenceSpan; ++age) {
+      const size_t row = (slot + ResidualScoring::kAbsenceSpan - age) %
+                         ResidualScoring::kAbsenceSpan;
+      sum += absence_[row * targets + c];
     }
+    views[s.layout().Absence(static_cast<int>(c))] = std::max(sum, 0.0F);
   }
 }
 
 void ResidualTracker::Save(std::string& bytes) const {
-  bytes.append(reinterpret_cast<const char*>(&count_), sizeof(count_));
-  bytes.append(reinterpret_cast<const char*>(history_.data()),
-               history_.size() * sizeof(float));
+  AppendBytes(&count_, 1, bytes);
+  AppendBytes(history_, bytes);
+  AppendBytes(absence_, bytes);
 }
 
 bool ResidualTracker::Restore(std::string_view& bytes) {
-  const size_t size = history_.size() * sizeof(float);
-  if (bytes.size() < sizeof(count_) + size) return false;
-  std::memcpy(&count_, bytes.data(), sizeof(count_));
-  std::memcpy(history_.data(), bytes.data() + sizeof(count_), size);
-  bytes.remove_prefix(sizeof(count_) + size);
-  return count_ >= 0;
+  return TakeBytes(bytes, &count_, 1) && TakeBytes(bytes, history_) &&
+         TakeBytes(bytes, absence_) && count_ >= 0;
 }
 
 }  // namespace telltale::model

@@ -60,8 +60,8 @@ class StreamScorer::Worker {
         encoder_(checkpoint.config, checkpoint.parameters),
         targets_(static_cast<size_t>(checkpoint.config.targets)),
         residuals_(Width()),
-        explained_(Width()),
-        averages_(Width()),
+        change_(static_cast<size_t>(checkpoint.config.targets)),
+        seen_(checkpoint.scoring.residuals),
         made_at_(checkpoint.config.horizons.size()),
         evidence_(static_cast<size_t>(checkpoint.config.targets)),
         verdict_attribution_(checkpoint.config, encoding) {}
@@ -101,7 +101,8 @@ class StreamScorer::Worker {
   Encoder encoder_;
   std::vector<Lane> lanes_;
   std::vector<StreamRows> rows_;
-  std::vector<float> targets_, residuals_, explained_, averages_;
+  std::vector<float> targets_, residuals_, change_;
+  InstantViews seen_;
   std::vector<int64_t> made_at_;
   std::vector<ChannelEvidence> evidence_;
   Readout readout_;
@@ -183,8 +184,11 @@ absl::Status StreamScorer::Worker::JudgeLane(Lane& lane) {
   StreamMemory& memory = *lane.window.memory;
   const int64_t first = memory.cache.end_index() - lane.count;
   for (int row = 0; row < lane.count; ++row) {
-    const std::span<const float> output(lane.forecast.Row(row),
-                                        lane.forecast.columns());
+    const std::span<float> output(lane.forecast.Row(row),
+                                  static_cast<size_t>(lane.forecast.columns()));
+    const std::span<float> forecast = output.first(Width());
+    encoding_.AddAnchor(lane.window.window->Instant(lane.instants[row]),
+                        lane.x.Row(row), forecast);
     if (!std::ranges::all_of(output,
                              [](float x) { return std::isfinite(x); })) {
       return absl::InternalError(absl::StrFormat(
@@ -192,8 +196,7 @@ absl::Status StreamScorer::Worker::JudgeLane(Lane& lane) {
           first + row));
     }
     JudgeInstant(lane, row);
-    memory.ledger.Record(first + row, lane.positions[row],
-                         output.first(Width()));
+    memory.ledger.Record(first + row, lane.positions[row], forecast, targets_);
   }
   if (!lane.capture) return absl::OkStatus();
   const int64_t oldest = first - checkpoint_.config.context_length();
@@ -214,11 +217,20 @@ void StreamScorer::Worker::JudgeInstant(Lane& lane, int row) {
   encoding_.ScaleTargets(samples, targets_);
   memory.ledger.Residuals(index, lane.positions[row], targets_, residuals_,
                           made_at_);
-  memory.tracker.Explain(residuals_, explained_, averages_);
-  ResidualTracker::Judge(checkpoint_.scoring, explained_, averages_, evidence_);
-  memory.surprises.Record(
-      index, FindSurprise(checkpoint_.scoring, encoding_.targets(), explained_,
-                          score.time_ns));
+  const ResidualScoring& scoring = checkpoint_.scoring.residuals;
+  memory.ledger.Change(made_at_[static_cast<size_t>(scoring.reference)],
+                       scoring.reference, change_);
+  memory.tracker.Observe(
+      {.residuals = residuals_, .change = change_, .samples = targets_}, seen_);
+  JudgeViews(checkpoint_.scoring, seen_.views, evidence_);
+  if (lane.window.with_views) {
+    score.views.resize(targets_.size());
+    JudgeFastViews(checkpoint_.scoring, seen_.views, score.views);
+    score.views.insert(score.views.end(), seen_.magnitudes.begin(),
+                       seen_.magnitudes.end());
+  }
+  memory.surprises.Record(index, FindSurprise(scoring, encoding_.targets(),
+                                              seen_.explained, score.time_ns));
 
   const auto valid =
       std::ranges::count_if(targets_, [](float x) { return !std::isnan(x); });
@@ -240,7 +252,7 @@ void StreamScorer::Worker::JudgeInstant(Lane& lane, int row) {
       evidence_, encoding_.targets(), samples,
       [&](int target, int horizon) {
         const float scaled = memory.ledger.At(made_at_[static_cast<size_t>(
-            horizon)])[checkpoint_.scoring.Index(horizon, target)];
+            horizon)])[scoring.Index(horizon, target)];
         return checkpoint_.scaler.Invert(
             encoding_.targets()[static_cast<size_t>(target)], scaled);
       },
@@ -269,7 +281,7 @@ void StreamScorer::Worker::LookBack(Lane& lane, int64_t index,
         return e.horizon < 0 ? -1.0F : e.evidence;
       });
   const auto channel = static_cast<int>(worst - evidence_.begin());
-  const ResidualScoring& scoring = checkpoint_.scoring;
+  const ResidualScoring& scoring = checkpoint_.scoring.residuals;
   // As far back as the cache holds even at the end of the longest pass, so that
   // the choice does not depend on how the stream was cut.
   const int64_t oldest = index - (memory.cache.lookback() - kTileRows);
@@ -277,7 +289,8 @@ void StreamScorer::Worker::LookBack(Lane& lane, int64_t index,
   float largest = -1;
   for (int h = 0; h < scoring.horizons; ++h) {
     const int64_t made_at = made_at_[static_cast<size_t>(h)];
-    const float deviations = std::abs(explained_[scoring.Index(h, channel)]);
+    const float deviations =
+        std::abs(seen_.explained[scoring.Index(h, channel)]);
     if (made_at < 0 || std::isnan(deviations)) continue;
     if (made_at < oldest) continue;
     const bool next_only =
@@ -332,7 +345,7 @@ void StreamScorer::Worker::CheckMasking(StreamMemory& memory, int64_t first_key,
   }
   // A logit is its own measure.
   const float deviation =
-      column < Width() ? checkpoint_.scoring.deviation[column] : 1;
+      column < Width() ? checkpoint_.scoring.residuals.deviation[column] : 1;
   FillMasking(*plan, forecasts, deviation, score);
 }
 
@@ -347,7 +360,8 @@ int StreamScorer::replay_length() const {
   // stream, and each rests on the oldest forecasts that may meet it, made from
   // a whole context.
   const EncoderConfig& config = checkpoint_.config;
-  return config.receptive_field() + ResidualScoring::kAverageTaps +
+  return config.receptive_field() + ViewTracker::kReplayLength +
+         static_cast<int>(ReadoutLog::kSpan) +
          static_cast<int>(ForecastLedger::Length(config) +
                           SurpriseLength(config));
 }

@@ -18,7 +18,7 @@
 #include "model/scoring/attribution.h"
 #include "model/scoring/forecast_ledger.h"
 #include "model/scoring/readout_log.h"
-#include "model/scoring/residual_scoring.h"
+#include "model/scoring/view_tracker.h"
 
 namespace telltale::model {
 
@@ -40,7 +40,7 @@ class StreamMemory {
 
   KvCache cache;
   ForecastLedger ledger;
-  ResidualTracker tracker;
+  ViewTracker tracker;
   SurpriseLog surprises;
   ReadoutLog readouts;
   bool any_seen = false;
@@ -52,6 +52,7 @@ struct MemoryWindow {
   const data::Window* window = nullptr;
   bool with_attention = false;
   bool with_masking = false;
+  bool with_views = false;
 };
 
 // Turns windows into scores: encode, forecast, take residuals, judge them, and

@@ -101,6 +101,13 @@ float TailCurve::Evidence(float v) const {
   constexpr double kStep =
       1.69897000433601880479 / (kQuantiles - 1);  // log10(1 / 0.02)
   const auto quantiles = std::span(values_).first(kQuantiles);
+  // Of equal quantiles the first: a value that is as common as that surprises
+  // no more.
+  if (const auto equal = std::ranges::lower_bound(quantiles, v);
+      equal != quantiles.end() && *equal == v) {
+    return static_cast<float>(kStep *
+                              static_cast<double>(equal - quantiles.begin()));
+  }
   const auto above = std::ranges::upper_bound(quantiles, v);
   if (above == quantiles.begin()) return 0;
   const auto i = static_cast<int>(above - quantiles.begin()) - 1;

@@ -8,7 +8,7 @@
 #include "model/checkpoint/checkpoint.h"
 #include "model/detector.h"
 #include "model/scoring/attribution.h"
-#include "model/scoring/residual_scoring.h"
+#include "model/scoring/evidence.h"
 
 namespace telltale::model {
 

@@ -10,6 +10,7 @@
 #include "nlohmann/json.hpp"
 
 #include "model/checkpoint/sha256.h"
+#include "model/scoring/calibration.h"
 #include "model/scoring/stream_scorer.h"
 #include "model/scoring/threshold.h"
 #include "model/scoring/verdict_threshold.h"
@@ -261,8 +262,7 @@ HeldOut CollectHeldOut(Trainer& trainer, const FaultLabels& labels,
   HeldOut collected;
   const auto collect = [&](const Range& range, int held_out_begin) {
     std::vector<float> logits;
-    SegmentResiduals segment;
-    segment.residuals =
+    SegmentResiduals segment =
         trainer.Residuals(range, labels.empty() ? nullptr : &logits);
     segment.held_out_begin = held_out_begin;
     ForgetFaults(range, labels, longest_horizon, segment.residuals);

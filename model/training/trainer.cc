@@ -257,11 +257,16 @@ void Trainer::JudgeVerdicts(Worker& worker, Loss& loss) const {
   }
 }
 
-Matrix Trainer::Residuals(const Range& range, std::vector<float>* logits) {
+SegmentResiduals Trainer::Residuals(const Range& range,
+                                    std::vector<float>* logits) {
   const data::Series& series = segments_[static_cast<size_t>(range.segment)];
   const EncoderConfig& config = checkpoint_.config;
   const int width = config.forecast_width();
-  Matrix residuals(range.length(), width);
+  const auto forecasts = static_cast<size_t>(width);
+  SegmentResiduals segment;
+  segment.residuals.Resize(range.length(), width);
+  segment.changes.Resize(range.length(), config.targets);
+  segment.samples.Resize(range.length(), config.targets);
   pool_.Run(1, [&](int index, int) {
     Worker& worker = *workers_[static_cast<size_t>(index)];
     if (worker.context == nullptr) {
@@ -294,16 +299,21 @@ Matrix Trainer::Residuals(const Range& range, std::vector<float>* logits) {
         const int64_t t = begin + i - range.begin;
         const double position = positions[static_cast<size_t>(i)];
         encoding_.ScaleTargets(series.Instant(begin + i), targets);
-        ledger.Residuals(
-            t, position, targets,
-            std::span(residuals.Row(t), static_cast<size_t>(width)), made_at);
-        ledger.Record(t, position,
-                      std::span(forecast.Row(i), static_cast<size_t>(width)));
+        std::ranges::copy(targets, segment.samples.Row(t));
+        ledger.Residuals(t, position, targets,
+                         std::span(segment.residuals.Row(t), forecasts),
+                         made_at);
+        const int reference = config.reference_horizon();
+        ledger.Change(made_at[static_cast<size_t>(reference)], reference,
+                      std::span(segment.changes.Row(t), targets.size()));
+        const std::span<float> forecast_row(forecast.Row(i), forecasts);
+        encoding_.AddAnchor(series.Instant(begin + i), x.Row(i), forecast_row);
+        ledger.Record(t, position, forecast_row, targets);
         if (logits != nullptr) logits->push_back(forecast.Row(i)[width]);
       }
     }
   });
-  return residuals;
+  return segment;
 }
 
 }  // namespace telltale::model

@@ -8,7 +8,7 @@
 #include "data/series.h"
 #include "model/checkpoint/checkpoint.h"
 #include "model/input_encoding.h"
-#include "model/scoring/calibration.h"
+#include "model/scoring/residual_fit.h"
 #include "model/training/adamw.h"
 #include "model/training/fault_labels.h"
 #include "model/training/train.h"
@@ -51,7 +51,8 @@ class Trainer {
   // The residuals of instants [begin, end) of a segment, as a stream that
   // starts there sees them; `logits`, when wanted, receives each instant's
   // verdict. REQUIRES: a verdict in the configuration, if they are wanted.
-  Matrix Residuals(const Range& range, std::vector<float>* logits = nullptr);
+  SegmentResiduals Residuals(const Range& range,
+                             std::vector<float>* logits = nullptr);
 
  private:
   struct Worker;  // a thread's context, encoder and activations

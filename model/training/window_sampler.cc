@@ -104,6 +104,8 @@ void WindowSampler::FillTargets(TrainingWindow& window) const {
   const int n = window.range.length();
   const auto targets = static_cast<size_t>(config_.targets);
   window.target.Resize(n, config_.forecast_width());
+  std::vector<float> anchors(targets);
+  const auto channels = static_cast<size_t>(series.channels.size());
   for (size_t h = 0; h < config_.horizons.size(); ++h) {
     int ahead = window.range.begin;  // the first instant not before the aim
     for (int t = 0; t < n; ++t) {
@@ -122,8 +124,12 @@ void WindowSampler::FillTargets(TrainingWindow& window) const {
         continue;
       }
       encoding_.ScaleTargets(series.Instant(ahead), row);
-      for (float& x : row) {
-        x = std::clamp(x, -kMaxTarget, kMaxTarget);  // leaves NaN as it is
+      encoding_.Anchor(
+          std::span(window.samples).subspan(t * channels, channels),
+          window.x.Row(t), anchors);
+      for (size_t c = 0; c < targets; ++c) {
+        // Leaves NaN as it is.
+        row[c] = std::clamp(row[c] - anchors[c], -kMaxTarget, kMaxTarget);
       }
     }
   }

@@ -1,41 +1,36 @@
 #include "server/cli/lagged_verdicts.h"
 
 #include <cmath>
-#include <limits>
+
+#include "model/scoring/verdict.h"
 
 namespace telltale::server {
-namespace {
-
-constexpr float kNone = std::numeric_limits<float>::quiet_NaN();
-
-}  // namespace
 
 std::optional<model::InstantScore> LaggedVerdicts::Push(
     const model::InstantScore& score) {
+  const std::optional<float> lagged = scores_.Push(score.views);
   recent_.push_back(score);
-  const std::optional<float> smoothed = smoother_.Push(
-      score.state == model::InstantState::kScored ? score.score : kNone);
-  if (!smoothed) return std::nullopt;
-  return Judge(*smoothed);
+  recent_.back().views.clear();
+  if (!lagged) return std::nullopt;
+  return Judge(*lagged);
 }
 
 std::optional<model::InstantScore> LaggedVerdicts::Drain() {
-  while (next_ < recent_.size()) {
-    const std::optional<float> smoothed = smoother_.Push(kNone);
-    if (smoothed) return Judge(*smoothed);
-  }
-  return std::nullopt;
+  const std::optional<float> lagged = scores_.Drain();
+  if (!lagged) return std::nullopt;
+  return Judge(*lagged);
 }
 
-std::optional<model::InstantScore> LaggedVerdicts::Judge(float smoothed) {
+std::optional<model::InstantScore> LaggedVerdicts::Judge(float lagged) {
   model::InstantScore score = recent_[next_];
-  const auto lag = static_cast<size_t>(smoother_.lag());
-  if (!std::isnan(smoothed) && lag > 0) {
-    score.score = scoring_.tail.Evidence(smoothed);
+  const auto lag = static_cast<size_t>(scores_.lag());
+  if (score.state == model::InstantState::kScored && !std::isnan(lagged)) {
+    score.score = lagged;
     score.probability = 1 - std::pow(10.0F, -score.score);
     score.anomaly =
-        score.score > scoring_.threshold ||
+        score.score > threshold() ||
         (verdict_threshold_ && score.verdict.value_or(0) > *verdict_threshold_);
+    score.severity = model::SeverityOf(score.score, threshold());
     if (!score.anomaly) {
       score.points_back_to.clear();
       score.masking.reset();

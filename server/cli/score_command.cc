@@ -21,7 +21,7 @@
 #include "data/labels.h"
 #include "model/checkpoint/checkpoint.h"
 #include "model/detector.h"
-#include "model/scoring/smoothed_scores.h"
+#include "model/scoring/lagged_scores.h"
 #include "server/cli/commands.h"
 #include "server/cli/failure.h"
 #include "server/cli/lagged_verdicts.h"
@@ -51,7 +51,7 @@ struct ScoreFlags {
 
 // What the checkpoint adds to what its detector knows.
 struct Calibrated {
-  std::optional<LaggedVerdicts> lagged;  // none for a lag of 0
+  std::shared_ptr<const model::Checkpoint> checkpoint;
   // Of each segment, what the model was trained on; none: nothing of it.
   std::vector<std::optional<data::TimeRange>> trained;
 };
@@ -77,7 +77,10 @@ class RowWriter {
     segment_ = segment;
     trained_ = calibrated_.trained[static_cast<size_t>(segment)];
     lagged_.reset();
-    if (calibrated_.lagged) lagged_.emplace(*calibrated_.lagged);
+    if (flags_.lag > 0) {
+      lagged_.emplace(calibrated_.checkpoint, flags_.lag,
+                      model_.verdict_threshold);
+    }
   }
 
   absl::Status Take(const model::InstantScore& score) {
@@ -110,15 +113,15 @@ class RowWriter {
   absl::Status Write(const model::InstantScore& score) {
     const bool several = segments_.size() > 1;
     if (!table_) {  // how time is written is known with the first instant
-      auto table = ScoreTable::Create(
-          flags_.out,
-          flags_.json ? ScoreTable::Format::kJsonLines
-                      : ScoreTable::Format::kCsv,
-          segments_.front().time_form(),
-          {.segment = several,
-           .masking = flags_.masking,
-           .trained = AnyTrained(calibrated_)},
-          ScoreTable::Placement::kWhenClosed);
+      auto table =
+          ScoreTable::Create(flags_.out,
+                             flags_.json ? ScoreTable::Format::kJsonLines
+                                         : ScoreTable::Format::kCsv,
+                             segments_.front().time_form(),
+                             {.segment = several,
+                              .masking = flags_.masking,
+                              .trained = AnyTrained(calibrated_)},
+                             ScoreTable::Placement::kWhenClosed);
       if (!table.ok()) return table.status();
       table_ = *std::move(table);
     }
@@ -145,41 +148,26 @@ class RowWriter {
   int64_t anomalies_ = 0;
 };
 
-// Without a lag the scores are the service's own.
-absl::StatusOr<std::optional<LaggedVerdicts>> LaggedBy(
-    int lag, const model::Checkpoint& checkpoint,
-    std::optional<float> verdict_threshold) {
-  if (lag == 0) return std::nullopt;
-  auto scoring = model::SmoothedScoring::Calibrate(
-      checkpoint.nominal_scores, checkpoint.threshold.budget_per_10k, lag);
-  if (!scoring.ok()) {
-    return absl::Status(
-        scoring.status().code(),
-        absl::StrFormat("--lag: %s", scoring.status().message()));
-  }
-  return LaggedVerdicts(*std::move(scoring), lag, verdict_threshold);
-}
-
 absl::StatusOr<Calibrated> ReadCalibrated(
     const ScoreFlags& flags, const model::ModelDescription& model) {
   std::string version;
-  const auto checkpoint = model::Checkpoint::Load(flags.model, &version);
+  auto checkpoint = model::Checkpoint::Load(flags.model, &version);
   if (!checkpoint.ok()) return checkpoint.status();
   if (version != model.version) {
     return absl::FailedPreconditionError(absl::StrFormat(
         "%s: the file was replaced while it was read; try again", flags.model));
   }
-  auto lagged = LaggedBy(flags.lag, *checkpoint, model.verdict_threshold);
-  if (!lagged.ok()) return lagged.status();
   auto segments = TelemetrySource::OpenSegments(flags.data, model.channels);
   if (!segments.ok()) return segments.status();
-  Calibrated calibrated{.lagged = *std::move(lagged), .trained = {}};
+  Calibrated calibrated;
   for (TelemetrySource& segment : *segments) {
     const auto trained =
         FindTrainedSpan(segment, model.channels.size(), checkpoint->instants);
     if (!trained.ok()) return trained.status();
     calibrated.trained.push_back(*trained);
   }
+  calibrated.checkpoint =
+      std::make_shared<const model::Checkpoint>(*std::move(checkpoint));
   return calibrated;
 }
 
@@ -230,6 +218,7 @@ absl::Status Score(const ScoreFlags& flags) {
   RowWriter writer(flags, model, *segments, *calibrated);
   ScorePassOptions options;
   options.with_masking = flags.masking;
+  options.with_views = flags.lag > 0;
   options.threads =
       flags.threads > 0
           ? flags.threads
@@ -299,7 +288,7 @@ void AddScoreCommand(CLI::App& app, CommandResult& result) {
                    "Instants that a score may look ahead, for recordings; 0 "
                    "gives what the service gives live [0]")
       ->option_text("N")
-      ->check(CLI::Range(0, model::ScoreSmoother::kMaxLag));
+      ->check(CLI::Range(0, model::LaggedScores::kMaxLag));
   command
       ->add_option("--threads", flags->threads,
                    "Threads that score; 0: one for each processor. The scores "

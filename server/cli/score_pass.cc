@@ -39,6 +39,7 @@ class Pass {
                    : kSingleShare),
         width_(detector.description().channels.size()),
         with_masking_(options.with_masking),
+        with_views_(options.with_views),
         state_(detector.NewStream()) {}
 
   absl::Status Run(TelemetrySource& source, const ScoreSink& sink) {
@@ -69,6 +70,7 @@ class Pass {
   const int share_;
   const int width_;
   const bool with_masking_;
+  const bool with_views_;
   std::unique_ptr<model::StreamState> state_;  // at the end of the last round
   Instants round_;
 };
@@ -143,7 +145,8 @@ absl::Status Pass::AdvanceOver(Lane& lane, int begin, int end,
     if (!window.ok()) return window.status();
     const model::StreamWindow work = {.state = lane.state.get(),
                                       .window = &*window,
-                                      .with_masking = with_masking_ && keep};
+                                      .with_masking = with_masking_ && keep,
+                                      .with_views = with_views_ && keep};
     auto result = detector_.Advance({&work, 1});
     if (!result.ok()) return result.status();
     if (!keep) continue;

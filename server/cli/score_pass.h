@@ -16,6 +16,7 @@ struct ScorePassOptions {
   // goes before them not to matter.
   int share = 0;
   bool with_masking = false;  // see model::StreamWindow
+  bool with_views = false;    // the same
 };
 
 // Takes the next verdict; one for each instant of the source, in its order.

@@ -9,6 +9,7 @@
 
 #include "model/random.h"
 #include "model/scoring/threshold.h"
+#include "model/scoring/view_tracker.h"
 
 namespace telltale::model {
 namespace {
@@ -57,16 +58,16 @@ TEST(Calibrate, FindsTheDeviationOfTheHeldOutResiduals) {
 
   Calibrate({&segment, 1}, kBudget, checkpoint);
 
-  EXPECT_NEAR(checkpoint.scoring.deviation[0], 1.0, 0.2);
-  EXPECT_NEAR(checkpoint.scoring.deviation[1], 0.5, 0.15);
-  EXPECT_NEAR(checkpoint.scoring.deviation[2], 1.0, 0.2);
+  EXPECT_NEAR(checkpoint.scoring.residuals.deviation[0], 1.0, 0.2);
+  EXPECT_NEAR(checkpoint.scoring.residuals.deviation[1], 0.5, 0.15);
+  EXPECT_NEAR(checkpoint.scoring.residuals.deviation[2], 1.0, 0.2);
 }
 
 TEST(Calibrate, LearnsWhichShocksShowInOtherChannels) {
   const SegmentResiduals segment = NormalResiduals(2, 20'000);
   Checkpoint checkpoint = EmptyCheckpoint();
   Calibrate({&segment, 1}, kBudget, checkpoint);
-  const ResidualScoring& scoring = checkpoint.scoring;
+  const ResidualScoring& scoring = checkpoint.scoring.residuals;
 
   for (int h = 0; h < 2; ++h) {
     // In deviations: 0.8 of a shock over 0.5; each foretells the other.
@@ -77,8 +78,9 @@ TEST(Calibrate, LearnsWhichShocksShowInOtherChannels) {
   // A shock in both is explained away in at least one of them.
   ResidualTracker tracker(scoring);
   std::vector<float> explained(4);
-  std::vector<float> averages(4);
-  tracker.Explain(std::vector<float>{8, 6.4F, 8, 6.4F}, explained, averages);
+  std::vector<float> views(scoring.layout().count());
+  tracker.Observe(std::vector<float>{8, 6.4F, 8, 6.4F},
+                  std::vector<float>{0, 0}, explained, views);
   EXPECT_LT(std::abs(explained[1]), 0.5F * 6.4F / scoring.deviation[1]);
 }
 
@@ -105,14 +107,17 @@ TEST(Calibrate, KeepsItsBudgetOnFreshResiduals) {
   Calibrate({&segment, 1}, kBudget, checkpoint);
 
   const SegmentResiduals fresh = NormalResiduals(5, 40'000);
-  ResidualTracker tracker(checkpoint.scoring);
-  std::vector<float> explained(4);
-  std::vector<float> averages(4);
+  ViewTracker tracker(checkpoint.scoring);
+  InstantViews seen(checkpoint.scoring.residuals);
+  const std::vector<float> nothing(2, kMissing);
   std::vector<ChannelEvidence> channels(2);
   std::vector<float> scores;
   for (int64_t t = 0; t < fresh.residuals.rows(); ++t) {
-    tracker.Explain(std::span(fresh.residuals.Row(t), 4), explained, averages);
-    ResidualTracker::Judge(checkpoint.scoring, explained, averages, channels);
+    tracker.Observe({.residuals = std::span(fresh.residuals.Row(t), 4),
+                     .change = nothing,
+                     .samples = nothing},
+                    seen);
+    JudgeViews(checkpoint.scoring, seen.views, channels);
     scores.push_back(checkpoint.combined.Evidence(
         std::max(channels[0].evidence, channels[1].evidence)));
   }
@@ -148,7 +153,7 @@ TEST(Calibrate, DoesNotMindGapsInTheResiduals) {
   EXPECT_EQ(checkpoint.threshold.instants,
             static_cast<int64_t>(checkpoint.nominal_scores.size()));
   EXPECT_LT(checkpoint.threshold.instants, 6000);
-  for (const TailCurve& curve : checkpoint.scoring.magnitude) {
+  for (const TailCurve& curve : checkpoint.scoring.curves) {
     EXPECT_TRUE(TailCurve::Check(curve.values()).ok());
   }
   EXPECT_TRUE(std::isfinite(checkpoint.threshold.threshold));
@@ -163,8 +168,8 @@ TEST(Calibrate, IsNotSurprisedByAChannelThatNeverHadAResidual) {
   Checkpoint checkpoint = EmptyCheckpoint();
   Calibrate({&segment, 1}, kBudget, checkpoint);
 
-  const size_t unknown = checkpoint.scoring.Index(0, 1);
-  EXPECT_EQ(checkpoint.scoring.magnitude[unknown].Evidence(5), 0);
+  const size_t unknown = checkpoint.scoring.residuals.Index(0, 1);
+  EXPECT_EQ(checkpoint.scoring.curves[unknown].Evidence(5), 0);
 }
 
 TEST(Calibrate, FloorsTheDeviationOfAChannelForecastToTheDigit) {
@@ -176,11 +181,60 @@ TEST(Calibrate, FloorsTheDeviationOfAChannelForecastToTheDigit) {
   Checkpoint checkpoint = EmptyCheckpoint();
   Calibrate({&segment, 1}, kBudget, checkpoint);
 
-  EXPECT_FLOAT_EQ(checkpoint.scoring.deviation[0], 0.02F);
+  EXPECT_FLOAT_EQ(checkpoint.scoring.residuals.deviation[0], 0.02F);
   // A residual of a scaled unit there is far out, yet finite.
-  const float evidence = checkpoint.scoring.magnitude[0].Evidence(1 / 0.02F);
+  const float evidence = checkpoint.scoring.curves[0].Evidence(1 / 0.02F);
   EXPECT_GT(evidence, 5);
   EXPECT_TRUE(std::isfinite(evidence));
+}
+
+TEST(Calibrate, SetsAThresholdForScoresThatLookAhead) {
+  const SegmentResiduals segment = NormalResiduals(10, 40'000);
+  Checkpoint checkpoint = EmptyCheckpoint();
+  Calibrate({&segment, 1}, kBudget, checkpoint);
+
+  const ThresholdRecord& record = checkpoint.lagged_threshold;
+  EXPECT_EQ(record.instants, 20'000);
+  EXPECT_GT(record.threshold, 0);
+  EXPECT_LE(static_cast<double>(record.events), kBudget * 2);
+}
+
+// Channels that are forecast well and badly: samples wander or repeat a ramp,
+// residuals are small or as large as the samples.
+SegmentResiduals ForecastWellAndBadly(uint64_t seed, int64_t rows) {
+  SegmentResiduals segment = NormalResiduals(seed, rows);
+  segment.samples.Resize(rows, 2);
+  segment.changes.Resize(rows, 2);
+  Random random(seed);
+  double level = 0;
+  for (int64_t t = 0; t < rows; ++t) {
+    level = 0.95 * level + random.Normal();
+    segment.samples.Row(t)[0] = static_cast<float>(level);
+    segment.samples.Row(t)[1] = static_cast<float>(t % 50) / 25 - 1;
+    for (int i : {0, 2}) {
+      segment.residuals.Row(t)[i] = static_cast<float>(0.1 * random.Normal());
+      segment.residuals.Row(t)[i + 1] =
+          t % 50 < 25 ? 0.9F
+                      : -0.9F + static_cast<float>(0.1 * random.Normal());
+    }
+    segment.changes.Row(t)[0] = 0;
+    segment.changes.Row(t)[1] = 0;
+  }
+  return segment;
+}
+
+TEST(Calibrate, WeighsNoveltyWhereForecastsTellLess) {
+  const SegmentResiduals segment = ForecastWellAndBadly(11, 8'000);
+  Checkpoint checkpoint = EmptyCheckpoint();
+  Calibrate({&segment, 1}, kBudget, checkpoint);
+  const NoveltyScoring& novelty = checkpoint.scoring.novelty;
+
+  EXPECT_EQ(novelty.weight[0], 0);
+  EXPECT_EQ(novelty.banks[0].columns(), 0);
+  EXPECT_GT(novelty.weight[1], 0.5F);
+  // The ramp repeats: there are but fifty points, and few at its beginning.
+  EXPECT_GE(novelty.banks[1].columns(), 50);
+  EXPECT_LE(novelty.banks[1].columns(), 50 + NoveltyScoring::kTaps);
 }
 
 }  // namespace

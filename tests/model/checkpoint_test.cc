@@ -48,6 +48,8 @@ Checkpoint MakeCheckpoint(const data::ChannelSet& channels,
   for (float& r : segment.residuals.floats()) {
     r = static_cast<float>(random.Normal());
   }
+  segment.samples.Resize(held_out, config.targets);
+  for (float& x : segment.samples.floats()) x = random.Below(3) == 0 ? 1 : 0;
   Calibrate({&segment, 1}, 5, checkpoint);
   checkpoint.training_record = R"({"seed":7})";
   checkpoint.card = R"({"intended_use":"tests"})";
@@ -105,16 +107,9 @@ TEST_F(CheckpointTest, LoadsAllThatWasSaved) {
   }
   EXPECT_EQ(loaded->scaler.center, saved.scaler.center);
   EXPECT_EQ(loaded->scaler.scale, saved.scaler.scale);
-  EXPECT_EQ(loaded->scoring.horizons, saved.scoring.horizons);
-  EXPECT_EQ(loaded->scoring.targets, saved.scoring.targets);
-  EXPECT_EQ(loaded->scoring.deviation, saved.scoring.deviation);
-  EXPECT_EQ(loaded->scoring.mixing, saved.scoring.mixing);
-  for (size_t i = 0; i < saved.scoring.magnitude.size(); ++i) {
-    EXPECT_EQ(loaded->scoring.magnitude[i].values(),
-              saved.scoring.magnitude[i].values());
-    EXPECT_EQ(loaded->scoring.average[i].values(),
-              saved.scoring.average[i].values());
-  }
+  EXPECT_EQ(loaded->lagged_combined.values(), saved.lagged_combined.values());
+  EXPECT_EQ(loaded->lagged_threshold.threshold,
+            saved.lagged_threshold.threshold);
   EXPECT_EQ(loaded->combined.values(), saved.combined.values());
   EXPECT_EQ(loaded->threshold.threshold, saved.threshold.threshold);
   EXPECT_EQ(loaded->threshold.budget_per_10k, saved.threshold.budget_per_10k);
@@ -195,7 +190,7 @@ TEST_F(CheckpointTest, SurvivesFlippedBits) {
 }
 
 TEST_F(CheckpointTest, RefusesAnotherFormatVersion) {
-  for (const char* version : {"0", "2", "1.0", "99999999999999999999", "x"}) {
+  for (const char* version : {"0", "1", "2.0", "99999999999999999999", "x"}) {
     const absl::Status status = LoadChanged(
         [&](TensorFile& file) { file.metadata["format_version"] = version; });
     EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition) << version;

@@ -65,7 +65,7 @@ TEST(Detector, NamesTheFileThatItCannotRead) {
   const auto path = std::filesystem::path(testing::TempDir()) /
                     "telltale-unreadable-model.safetensors";
   TensorFile file = PlantCheckpoint().ToFile();
-  file.metadata["format_version"] = "2";
+  file.metadata["format_version"] = "1";
   ASSERT_TRUE(file.Write(path).ok());
   const absl::Status other_version = Detector::Load(path).status();
   std::filesystem::resize_file(path, 1000);

@@ -215,7 +215,7 @@ TEST(Verdict, DoesNotDependOnHowTheStreamWasCutOrRestored) {
 TEST(Verdict, IsRebuiltByReplay) {
   // Long enough for a stream to forget its beginning.
   data::Series series = Fresh(kBad, 1).front().series;
-  while (series.length() < 700) {
+  while (series.length() < 1500) {
     const Planted more = Fresh(kBad, 1).front();
     const int64_t shift = series.time_ns.back() + kPlantCadenceNs;
     for (int64_t time_ns : more.series.time_ns) {

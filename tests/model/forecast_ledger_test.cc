@@ -33,18 +33,20 @@ std::vector<float> ForecastOf(int64_t index) {
   return forecast;
 }
 
+const std::vector<float> kSamples = {3, 5};
+
 class ForecastLedgerTest : public testing::Test {
  protected:
   // Instants from `first` on at these positions.
   void Record(int64_t first, const std::vector<double>& positions) {
     for (size_t i = 0; i < positions.size(); ++i) {
       const int64_t index = first + static_cast<int64_t>(i);
-      ledger_.Record(index, positions[i], ForecastOf(index));
+      ledger_.Record(index, positions[i], ForecastOf(index), kSamples);
     }
   }
   void RecordRegularly(int64_t count, double step = 1) {
     for (int64_t i = 0; i < count; ++i) {
-      ledger_.Record(i, step * static_cast<double>(i), ForecastOf(i));
+      ledger_.Record(i, step * static_cast<double>(i), ForecastOf(i), kSamples);
     }
   }
 
@@ -93,7 +95,8 @@ TEST_F(ForecastLedgerTest, FollowsSamplingUpToFourTimesAsDense) {
   for (const int density : {2, 3, 4}) {
     ForecastLedger ledger(config_);
     for (int64_t i = 0; i < 300; ++i) {
-      ledger.Record(i, static_cast<double>(i) / density, ForecastOf(i));
+      ledger.Record(i, static_cast<double>(i) / density, ForecastOf(i),
+                    kSamples);
     }
     for (int horizon = 0; horizon < 2; ++horizon) {
       const auto made = ledger.MadeAt(300, 300.0 / density, horizon);
@@ -185,6 +188,38 @@ TEST_F(ForecastLedgerTest, GoesOnFromSavedBytes) {
   EXPECT_THAT(restored.At(42), ElementsAre(4200, 4201, 4202, 4203));
   std::string_view cut = std::string_view(bytes).substr(1);
   EXPECT_FALSE(restored.Restore(cut));
+}
+
+TEST_F(ForecastLedgerTest, AChangeIsTheForecastLessTheLevelOfLate) {
+  RecordRegularly(60);
+  std::vector<float> change(2);
+
+  ledger_.Change(50, 1, change);
+
+  // The samples never moved: they are their own level.
+  EXPECT_THAT(change, ElementsAre(5002 - 3, 5003 - 5));
+}
+
+TEST_F(ForecastLedgerTest, ALevelFollowsTheSamplesSlowlyAndPassesOverMissing) {
+  RecordRegularly(50);
+  const std::vector<float> risen = {4, kMissing};
+  ledger_.Record(50, 50, ForecastOf(50), risen);
+  std::vector<float> change(2);
+
+  ledger_.Change(50, 0, change);
+
+  // A tenth of the rise counts at once; the weights before add up to nearly
+  // nine tenths.
+  EXPECT_NEAR(5000 - change[0], 3.1, 0.01);
+  EXPECT_EQ(5001 - change[1], 5);
+}
+
+TEST_F(ForecastLedgerTest, NothingChangesWhereNothingWasForecast) {
+  std::vector<float> change(2);
+
+  ledger_.Change(-1, 0, change);
+
+  EXPECT_TRUE(std::isnan(change[0]) && std::isnan(change[1]));
 }
 
 }  // namespace

@@ -17,13 +17,6 @@ using testing::Each;
 
 constexpr float kMissing = std::numeric_limits<float>::quiet_NaN();
 
-std::vector<float> HalfNormal(uint64_t seed) {
-  Random random(seed);
-  std::vector<float> values(5000);
-  for (float& v : values) v = static_cast<float>(std::abs(random.Normal()));
-  return values;
-}
-
 // Two horizons, three channels; channel 1 is foretold by channel 0.
 ResidualScoring SmallScoring() {
   ResidualScoring scoring;
@@ -33,13 +26,6 @@ ResidualScoring SmallScoring() {
   scoring.mixing.assign(size_t{2} * 3 * 3, 0.0F);
   for (int h = 0; h < 2; ++h) {
     scoring.mixing[(scoring.Index(h, 1)) * 3 + 0] = 0.75F;
-  }
-  for (size_t i = 0; i < 6; ++i) {
-    std::vector<float> magnitudes = HalfNormal(i);
-    scoring.magnitude.push_back(TailCurve::Fit(magnitudes, 0.1F));
-    std::vector<float> averages = HalfNormal(i + 100);
-    for (float& v : averages) v *= 0.25F;
-    scoring.average.push_back(TailCurve::Fit(averages, 0.025F));
   }
   return scoring;
 }
@@ -55,12 +41,21 @@ std::vector<float> RandomResiduals(Random& random) {
 
 struct Explained {
   std::vector<float> explained = std::vector<float>(6);
-  std::vector<float> averages = std::vector<float>(6);
+  std::vector<float> averages;  // magnitudes
+  std::vector<float> absence;   // [3]
 };
 
-Explained Feed(ResidualTracker& tracker, const std::vector<float>& residuals) {
+// `change`: foretold by the reference horizon, the first.
+Explained Feed(ResidualTracker& tracker, const std::vector<float>& residuals,
+               const std::vector<float>& change = {0, 0, 0}) {
+  const ViewLayout layout = {.horizons = 2, .targets = 3};
+  std::vector<float> views(layout.count());
   Explained result;
-  tracker.Explain(residuals, result.explained, result.averages);
+  tracker.Observe(residuals, change, result.explained, views);
+  const float* averages = &views[layout.Average(0, 0)];
+  result.averages.assign(averages, averages + 6);
+  const float* absence = &views[layout.Absence(0)];
+  result.absence.assign(absence, absence + 3);
   return result;
 }
 
@@ -168,12 +163,11 @@ TEST(ResidualTracker, AveragesWithWeightsThatFadeByATenth) {
 TEST(ResidualTracker, AnAbsurdSampleWeighsOnNoLaterAverageBeyondTheClamp) {
   const ResidualScoring scoring = SmallScoring();
   ResidualTracker tracker(scoring);
-  Explained result;
   const std::vector<float> absurd(6, 1e9F);
   const std::vector<float> quiet(6, 0.0F);
 
-  tracker.Explain(absurd, result.explained, result.averages);
-  tracker.Explain(quiet, result.explained, result.averages);
+  Feed(tracker, absurd);
+  const Explained result = Feed(tracker, quiet);
 
   // At most 20 deviations, by the weight of the second newest: below a tenth.
   for (const float average : result.averages) {
@@ -214,12 +208,8 @@ TEST(ResidualTracker, StaysFiniteWhateverTheResidual) {
 
   Explained result =
       Feed(tracker, {3e38F, -3e38F, 3e38F, -3e38F, 3e38F, 1e30F});
-  std::vector<ChannelEvidence> channels(3);
-  ResidualTracker::Judge(scoring, result.explained, result.averages, channels);
-
-  for (const ChannelEvidence& channel : channels) {
-    EXPECT_TRUE(std::isfinite(channel.evidence));
-    EXPECT_GT(channel.evidence, 8);
+  for (const float explained : result.explained) {
+    EXPECT_TRUE(std::isfinite(explained));
   }
   result = Feed(tracker, {0, 0, 0, 0, 0, 0});
   for (const float average : result.averages) {
@@ -227,36 +217,45 @@ TEST(ResidualTracker, StaysFiniteWhateverTheResidual) {
   }
 }
 
-TEST(ResidualTracker, JudgesEachChannelByItsWorstHorizonAndView) {
+TEST(ResidualTracker, SeesAnEffectThatWasForecastAndDoesNotCome) {
   const ResidualScoring scoring = SmallScoring();
-  const std::vector<float> explained = {0.1F, 0.1F, -4, 5, kMissing, 0.2F};
-  const std::vector<float> averages = {0, 2, 0, 0, 9, 0};
-  std::vector<ChannelEvidence> channels(3);
+  ResidualTracker comes(scoring);
+  ResidualTracker stays(scoring);
+  Explained come;
+  Explained stay;
 
-  ResidualTracker::Judge(scoring, explained, averages, channels);
+  // The forecast of channel 0 rises by two deviations, for twelve instants. It
+  // comes true, or the channel stays and each residual is minus the rise.
+  for (int t = 0; t < 12; ++t) {
+    come = Feed(comes, {0, 0, 0, 0, 0, 0}, {2, 0, 0});
+    stay = Feed(stays, {-2, 0, 0, 0, 0, 0}, {2, 0, 0});
+  }
 
-  EXPECT_EQ(channels[0].horizon, 1);
-  EXPECT_EQ(channels[0].deviations, 5);
-  EXPECT_EQ(channels[0].evidence, scoring.magnitude[3].Evidence(5));
-  // The average speaks for channel 1; where the residual is missing, it may
-  // not.
-  EXPECT_EQ(channels[1].horizon, 0);
-  EXPECT_EQ(channels[1].evidence, scoring.average[1].Evidence(2));
-  EXPECT_EQ(channels[2].horizon, 0);
-  EXPECT_EQ(channels[2].evidence, scoring.magnitude[2].Evidence(4));
+  // Each instant's likelihood ratio is (2^2 - 0^2) / 2.
+  EXPECT_EQ(stay.absence[0], 12 * 2);
+  EXPECT_EQ(come.absence[0], 0);
+  EXPECT_EQ(stay.absence[1], 0);
 }
 
-TEST(ResidualTracker, JudgesAChannelWithoutResidualsNotAtAll) {
+TEST(ResidualTracker, ForgetsAnAbsence) {
   const ResidualScoring scoring = SmallScoring();
-  const std::vector<float> nothing(6, kMissing);
-  std::vector<ChannelEvidence> channels(3);
+  ResidualTracker tracker(scoring);
+  Feed(tracker, {-2, 0, 0, 0, 0, 0}, {2, 0, 0});
 
-  ResidualTracker::Judge(scoring, nothing, std::vector<float>(6, 9.0F),
-                         channels);
+  for (int t = 1; t < ResidualScoring::kAbsenceSpan; ++t) {
+    EXPECT_GT(Feed(tracker, {0, 0, 0, 0, 0, 0}).absence[0], 0) << t;
+  }
+  EXPECT_EQ(Feed(tracker, {0, 0, 0, 0, 0, 0}).absence[0], 0);
+}
 
-  EXPECT_THAT(channels, Each(testing::AllOf(
-                            testing::Field(&ChannelEvidence::evidence, 0),
-                            testing::Field(&ChannelEvidence::horizon, -1))));
+TEST(ResidualTracker, NothingForetoldIsNotAbsent) {
+  const ResidualScoring scoring = SmallScoring();
+  ResidualTracker tracker(scoring);
+
+  const Explained result =
+      Feed(tracker, {-9, 0, 0, 0, 0, 0}, {kMissing, kMissing, kMissing});
+
+  EXPECT_THAT(result.absence, Each(0));
 }
 
 TEST(ResidualTracker, GoesOnFromSavedBytesAsIfNothingHadHappened) {

@@ -266,15 +266,15 @@ TEST(StreamScorer, TheLargestAllowedSamplesLeaveEverythingFinite) {
 }
 
 TEST(StreamScorer, CalmsDownOnceAnAbsurdSampleIsOutOfReach) {
-  data::Series series = PlantSeries(50, 400);
+  data::Series series = PlantSeries(50, 1200);
   Overwrite(series, kTank, 150, 151, 1e9F);
   const auto scores = Score(series);
-  const auto nominal = Score(PlantSeries(50, 400));
+  const auto nominal = Score(PlantSeries(50, 1200));
 
-  // Past the reach of every layer and average, not a bit is different.
+  // Past the reach of every layer and mean, not a bit is different.
   const int reach = PlantCheckpoint().config.receptive_field() +
-                    kLongestHorizon + ResidualScoring::kAverageTaps;
-  for (size_t t = 150 + static_cast<size_t>(reach); t < 400; ++t) {
+                    kLongestHorizon + ViewTracker::kReplayLength;
+  for (size_t t = 150 + static_cast<size_t>(reach); t < 1200; ++t) {
     EXPECT_EQ(scores[t].score, nominal[t].score) << t;
   }
 }

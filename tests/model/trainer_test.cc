@@ -344,7 +344,7 @@ TEST(Trainer, ResidualsAreThoseOfAStreamThatStartsThere) {
   const FaultLabels unlabelled;
   Trainer trainer(segments, unlabelled, options, checkpoint);
 
-  const Matrix residuals = trainer.Residuals({1, 100, 300});
+  const Matrix residuals = trainer.Residuals({1, 100, 300}).residuals;
 
   ASSERT_EQ(residuals.rows(), 200);
   ASSERT_EQ(residuals.columns(), 12);
@@ -360,7 +360,7 @@ TEST(Trainer, ResidualsAreThoseOfAStreamThatStartsThere) {
   Overwrite(others[1], kInlet, 0, 100, 0);
   Overwrite(others[1], kInlet, 300, 500, 0);
   Trainer other(others, unlabelled, options, checkpoint);
-  const Matrix again = other.Residuals({1, 100, 300});
+  const Matrix again = other.Residuals({1, 100, 300}).residuals;
   for (size_t i = 0; i < again.floats().size(); ++i) {
     const float x = residuals.floats()[i];
     ASSERT_TRUE(again.floats()[i] == x || std::isnan(x));

@@ -57,8 +57,7 @@ Checkpoint JudgingCheckpoint(float threshold) {
 
 TEST(FillVerdict, JudgesByTheChannelWithTheMostEvidence) {
   const Checkpoint checkpoint = JudgingCheckpoint(2);
-  const std::vector<ChannelEvidence> evidence = {
-      {0.5F, 0, 1}, {4, 1, 9}, {0, -1, 0}};
+  const std::vector<ChannelEvidence> evidence = {{0.5F, 0}, {4, 1}, {0, -1}};
   InstantScore score;
 
   FillVerdict(checkpoint, evidence, score);
@@ -72,7 +71,7 @@ TEST(FillVerdict, JudgesByTheChannelWithTheMostEvidence) {
 }
 
 TEST(FillVerdict, AlarmsAboveTheThresholdOnly) {
-  const std::vector<ChannelEvidence> evidence = {{3, 0, 1}};
+  const std::vector<ChannelEvidence> evidence = {{3, 0}};
   Checkpoint checkpoint = JudgingCheckpoint(0);
   InstantScore score;
   FillVerdict(checkpoint, evidence, score);
@@ -101,8 +100,7 @@ InstantScore Contribute(const std::vector<ChannelEvidence>& evidence,
 }
 
 TEST(FillContributions, SharesByTheSquareOfTheEvidence) {
-  const InstantScore score =
-      Contribute({{1, 0, 0}, {3, 2, 0}, {0, -1, 0}}, true);
+  const InstantScore score = Contribute({{1, 0}, {3, 2}, {0, -1}}, true);
 
   ASSERT_EQ(score.contributions.size(), 2);
   EXPECT_EQ(score.contributions[0].channel, 2);
@@ -116,8 +114,7 @@ TEST(FillContributions, SharesByTheSquareOfTheEvidence) {
 }
 
 TEST(FillContributions, NamesTheLargestAloneWhenThereIsNoAlarm) {
-  const InstantScore score =
-      Contribute({{1, 0, 0}, {0.5F, 1, 0}, {2, 1, 0}}, false);
+  const InstantScore score = Contribute({{1, 0}, {0.5F, 1}, {2, 1}}, false);
 
   ASSERT_EQ(score.contributions.size(), 1);
   EXPECT_EQ(score.contributions[0].channel, 3);
@@ -125,8 +122,7 @@ TEST(FillContributions, NamesTheLargestAloneWhenThereIsNoAlarm) {
 }
 
 TEST(FillContributions, SharesEvenlyWhenThereIsNoEvidenceAtAll) {
-  const InstantScore score =
-      Contribute({{0, 0, 0}, {0, 0, 0}, {0, 0, 0}}, true);
+  const InstantScore score = Contribute({{0, 0}, {0, 0}, {0, 0}}, true);
 
   ASSERT_EQ(score.contributions.size(), 3);
   for (const Contribution& contribution : score.contributions) {
@@ -135,8 +131,7 @@ TEST(FillContributions, SharesEvenlyWhenThereIsNoEvidenceAtAll) {
 }
 
 TEST(FillContributions, SharesAddUpToOneForEnormousEvidence) {
-  const InstantScore score =
-      Contribute({{3e38F, 0, 0}, {3e38F, 1, 0}, {1, 1, 0}}, true);
+  const InstantScore score = Contribute({{3e38F, 0}, {3e38F, 1}, {1, 1}}, true);
 
   float sum = 0;
   for (const Contribution& contribution : score.contributions) {

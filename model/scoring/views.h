@@ -1,0 +1,44 @@
+#pragma once
+
+#include <cstddef>
+
+namespace telltale::model {
+
+// Views that follow a channel over minutes: means of these magnitudes.
+enum class SlowView {
+  kResidual,    // of the residual
+  kHabituated,  // the recent samples' distance from all that is known
+  kShape,       // the same of their shape alone, from what training knew
+  kDistance,    // the same of the samples, from what training knew
+};
+inline constexpr int kSlowViews = 4;
+
+// Where the views of an instant stand in a row: magnitudes of any unit, larger
+// for stranger. m horizons, T channels forecast.
+struct ViewLayout {
+  int horizons = 0;  // m
+  int targets = 0;   // T
+
+  // The residual over its deviation.
+  size_t Magnitude(int horizon, int target) const {
+    return At(horizon, target);
+  }
+  // Its moving average.
+  size_t Average(int horizon, int target) const {
+    return At(horizons + horizon, target);
+  }
+  // How clearly an effect that was forecast has not come.
+  size_t Absence(int target) const { return At(2 * horizons, target); }
+  size_t Slow(SlowView view, int target) const {
+    return At(2 * horizons + 1 + static_cast<int>(view), target);
+  }
+  size_t count() const { return At(2 * horizons + 1 + kSlowViews, 0); }
+
+ private:
+  size_t At(int row, int target) const {
+    return static_cast<size_t>(row) * static_cast<size_t>(targets) +
+           static_cast<size_t>(target);
+  }
+};
+
+}  // namespace telltale::model
