@@ -89,6 +89,7 @@ class StreamScorer::Worker {
   }
   bool Gather(Lane& lane);
   absl::Status JudgeLane(Lane& lane);
+  void Observe(Lane& lane, int row, int64_t index, InstantScore& score);
   void JudgeInstant(Lane& lane, int row);
   void LookBack(Lane& lane, int64_t index, InstantScore& score);
   void CheckMasking(StreamMemory& memory, int64_t first_key,
@@ -207,14 +208,12 @@ absl::Status StreamScorer::Worker::JudgeLane(Lane& lane) {
   return absl::OkStatus();
 }
 
-void StreamScorer::Worker::JudgeInstant(Lane& lane, int row) {
+// Lets an instant meet its forecasts; what is seen then is evidence.
+void StreamScorer::Worker::Observe(Lane& lane, int row, int64_t index,
+                                   InstantScore& score) {
   StreamMemory& memory = *lane.window.memory;
-  const int64_t index = memory.cache.end_index() - lane.count + row;
-  const std::span<const float> samples =
-      lane.window.window->Instant(lane.instants[row]);
-  InstantScore& score = lane.result->instants[lane.slots[row]];
-
-  encoding_.ScaleTargets(samples, targets_);
+  encoding_.ScaleTargets(lane.window.window->Instant(lane.instants[row]),
+                         targets_);
   memory.ledger.Residuals(index, lane.positions[row], targets_, residuals_,
                           made_at_);
   const ResidualScoring& scoring = checkpoint_.scoring.residuals;
@@ -231,7 +230,16 @@ void StreamScorer::Worker::JudgeInstant(Lane& lane, int row) {
   }
   memory.surprises.Record(index, FindSurprise(scoring, encoding_.targets(),
                                               seen_.explained, score.time_ns));
+}
 
+void StreamScorer::Worker::JudgeInstant(Lane& lane, int row) {
+  StreamMemory& memory = *lane.window.memory;
+  const int64_t index = memory.cache.end_index() - lane.count + row;
+  const std::span<const float> samples =
+      lane.window.window->Instant(lane.instants[row]);
+  InstantScore& score = lane.result->instants[lane.slots[row]];
+
+  Observe(lane, row, index, score);
   const auto valid =
       std::ranges::count_if(targets_, [](float x) { return !std::isnan(x); });
   const bool any_forecast = std::ranges::any_of(
@@ -252,7 +260,7 @@ void StreamScorer::Worker::JudgeInstant(Lane& lane, int row) {
       evidence_, encoding_.targets(), samples,
       [&](int target, int horizon) {
         const float scaled = memory.ledger.At(made_at_[static_cast<size_t>(
-            horizon)])[scoring.Index(horizon, target)];
+            horizon)])[checkpoint_.scoring.residuals.Index(horizon, target)];
         return checkpoint_.scaler.Invert(
             encoding_.targets()[static_cast<size_t>(target)], scaled);
       },
@@ -356,9 +364,8 @@ StreamScorer::StreamScorer(const Checkpoint& checkpoint)
 StreamScorer::~StreamScorer() = default;
 
 int StreamScorer::replay_length() const {
-  // The surprises looked back on must themselves be those of the undisturbed
-  // stream, and each rests on the oldest forecasts that may meet it, made from
-  // a whole context.
+  // Read-outs rest on scores and surprises, these on views, and views on the
+  // oldest forecasts that may meet an instant, made from a whole context.
   const EncoderConfig& config = checkpoint_.config;
   return config.receptive_field() + ViewTracker::kReplayLength +
          static_cast<int>(ReadoutLog::kSpan) +

@@ -54,7 +54,7 @@ void ViewTracker::Observe(const Observation& observation, InstantViews& seen) {
 
   const size_t first_slow = scoring.layout().Slow(SlowView::kResidual, 0);
   std::copy_n(packed_.begin(), targets, seen.magnitudes.begin());
-  std::copy_n(packed_means_.begin(), targets, seen.views.begin() + first_slow);
+  std::copy_n(packed_means_.begin(), targets, &seen.views[first_slow]);
   for (size_t i = 0; i < distances_.size(); ++i) {
     const auto channel = static_cast<size_t>(novelty_.followed()[i]);
     for (size_t view = 1; view < kSlowViews; ++view) {

@@ -147,7 +147,8 @@ TEST(Verdict, PointsBackToTheCommandThatLedToTheFault) {
   int hits = 0, named = 0, alarms = 0;
   for (const Planted& planted : Fresh(kBad, 50)) {
     const auto scores = ScoreAlone(planted.series);
-    const auto at = static_cast<size_t>(planted.effect_at + kEffect / 2);
+    const auto at =
+        static_cast<size_t>(planted.effect_at) + size_t{kEffect / 2};
     const InstantScore& score = scores[at];
     alarms += score.points_back_to.empty() ? 0 : 1;
     // The effect itself bears on the verdict too.

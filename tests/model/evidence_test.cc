@@ -28,7 +28,7 @@ Scoring SmallScoring() {
     }
     scoring.curves.push_back(TailCurve::Fit(magnitudes, 0.1F));
   }
-  const auto slow = scoring.curves.end() - 2 * kSlowViews;
+  const auto slow = scoring.curves.end() - ptrdiff_t{2} * kSlowViews;
   scoring.lagged_curves.assign(slow, scoring.curves.end());
   return scoring;
 }
