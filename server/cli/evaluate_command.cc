@@ -109,6 +109,15 @@ absl::StatusOr<std::vector<model::Baseline>> Baselines(
   return baselines;
 }
 
+// The labels of the segment that was scored, and those that name none.
+std::vector<data::LabelledEvent> LabelsOf(
+    const ScoreFile& scores, std::vector<data::LabelledEvent> labels) {
+  std::erase_if(labels, [&](const data::LabelledEvent& label) {
+    return label.segment && *label.segment != scores.segment.value_or(0);
+  });
+  return labels;
+}
+
 absl::Status RunEvaluate(const EvaluateFlags& flags) {
   const absl::StatusOr<ScoreFile> scores = ReadScoreFile(flags.scores);
   if (!scores.ok()) return scores.status();
@@ -120,7 +129,7 @@ absl::Status RunEvaluate(const EvaluateFlags& flags) {
   const auto baselines = Baselines(flags, *scores);
   if (!baselines.ok()) return baselines.status();
   const absl::StatusOr<Evaluation> evaluation =
-      Evaluate(*scores, *labels, *baselines, flags.buffer);
+      Evaluate(*scores, LabelsOf(*scores, *labels), *baselines, flags.buffer);
   if (!evaluation.ok()) return About(flags.labels, evaluation.status());
   std::cout << (flags.json ? EvaluationJson(*evaluation)
                            : EvaluationText(*evaluation))
@@ -146,7 +155,8 @@ void AddEvaluateCommand(CLI::App& app, CommandResult& result) {
   command
       ->add_option("--labels", flags->labels,
                    "CSV with the columns start,end and optionally "
-                   "cause_start,cause_end,cause_channel,kind; both ends count")
+                   "cause_start,cause_end,cause_channel,kind,segment; both "
+                   "ends count")
       ->required();
   command
       ->add_option("--buffer", flags->buffer,

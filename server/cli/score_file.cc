@@ -10,7 +10,9 @@
 #include <utility>
 
 #include "absl/status/status.h"
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_format.h"
+#include "absl/strings/string_view.h"
 
 #include "data/csv_rows.h"
 #include "data/time_stamp.h"
@@ -18,11 +20,11 @@
 namespace telltale::server {
 namespace {
 
-constexpr std::array<std::string_view, 11> kHeadings = {
+constexpr std::array<std::string_view, 12> kHeadings = {
     "time",           "score",       "anomaly",
     "cause_time",     "cause2_time", "cause3_time",
     "cause4_time",    "cause5_time", "masking_pointed",
-    "masking_random", "trained"};
+    "masking_random", "trained",     "segment"};
 constexpr size_t kTime = 0;
 constexpr size_t kScore = 1;
 constexpr size_t kAnomaly = 2;
@@ -31,6 +33,7 @@ constexpr size_t kEndCause = 8;
 constexpr size_t kMaskingPointed = 8;
 constexpr size_t kMaskingRandom = 9;
 constexpr size_t kTrained = 10;
+constexpr size_t kSegment = 11;
 
 class ScoreFileReader {
  public:
@@ -52,6 +55,7 @@ class ScoreFileReader {
   // An empty cell is none.
   absl::StatusOr<std::optional<float>> ReadNumber(size_t field) const;
   absl::StatusOr<bool> ReadFlag(size_t field) const;
+  absl::Status ReadSegment();
   absl::Status ReadCauses();
   absl::Status ReadMasking();
 
@@ -122,6 +126,9 @@ absl::Status ScoreFileReader::ReadRow() {
     return rows_.RowError(absl::StrFormat("%d cells; the header has %d columns",
                                           cells_.size(), column_count_));
   }
+  if (Has(kSegment)) {
+    if (absl::Status status = ReadSegment(); !status.ok()) return status;
+  }
   const absl::StatusOr<int64_t> time_ns = ReadTime(kTime);
   if (!time_ns.ok()) return time_ns.status();
   if (!file_.time_ns.empty() && *time_ns <= file_.time_ns.back()) {
@@ -183,6 +190,23 @@ absl::StatusOr<bool> ScoreFileReader::ReadFlag(size_t field) const {
   if (text == "1") return true;
   if (text == "0") return false;
   return Error(field, "is neither 0 nor 1");
+}
+
+absl::Status ScoreFileReader::ReadSegment() {
+  int segment = 0;
+  if (!absl::SimpleAtoi(
+          absl::string_view(Text(kSegment).data(), Text(kSegment).size()),
+          &segment) ||
+      segment < 0) {
+    return Error(kSegment, "is no segment; expected a number from 0 on");
+  }
+  if (file_.segment && segment != *file_.segment) {
+    return Error(kSegment,
+                 "is another than the first row's; leave the rows of one "
+                 "segment in the table, and evaluate each on its own");
+  }
+  file_.segment = segment;
+  return absl::OkStatus();
 }
 
 absl::Status ScoreFileReader::ReadCauses() {

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -31,19 +32,21 @@ struct ScoreFile {
     float random = 0;
   };
   std::map<int, Masking> masking;
+  // Which of several segments it is of; none: of the only one.
+  std::optional<int> segment;
 
   int length() const { return static_cast<int>(time_ns.size()); }
 };
 
 // Reads the columns time, score, anomaly and, where they are, cause_time,
-// cause2_time to cause5_time, masking_pointed, masking_random and trained;
-// others are passed over.
+// cause2_time to cause5_time, masking_pointed, masking_random, trained and
+// segment; others are passed over.
 //
 // kNotFound, kPermissionDenied: cannot be opened. kInvalidArgument, naming
 // file, line, column and text: a column that is missing or stands twice, time
 // that does not rise or changes its form, a score that is no number, an anomaly
-// or trained that is not 0 or 1, one half of a masking check without the other;
-// no row, or none with a score.
+// or trained that is not 0 or 1, one half of a masking check without the other,
+// a second segment; no row, or none with a score.
 absl::StatusOr<ScoreFile> ReadScoreFile(const std::string& path);
 
 }  // namespace telltale::server

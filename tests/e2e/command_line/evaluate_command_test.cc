@@ -40,6 +40,25 @@ TEST_F(EvaluateCommandTest, RefusesWhatTheModelWasTrainedOn) {
   Succeed({"evaluate", "--scores", other + ".scores", "--labels", labels});
 }
 
+TEST_F(EvaluateCommandTest, TakesTheLabelsOfTheSegmentThatWasScored) {
+  std::string scores = "segment,time,score,anomaly\n";
+  for (int t = 0; t < 100; ++t) {
+    scores += "1," + std::to_string(t) + (t == 51 ? ",9,1\n" : ",1,0\n");
+  }
+  const auto evaluate = [&](const std::string& labels) {
+    return nlohmann::json::parse(
+        Succeed({"evaluate", "--scores", WriteFile("scores.csv", scores),
+                 "--labels", WriteFile("labels.csv", labels), "--json"}));
+  };
+
+  const auto report =
+      evaluate("segment,start,end\n0,10,12\n1,50,52\n2,7,300\n");
+
+  EXPECT_EQ(report["labels"], 1);
+  EXPECT_EQ(report["alarms"][0]["found"], 1);
+  EXPECT_EQ(evaluate("start,end\n50,52\n")["labels"], 1);
+}
+
 TEST_F(EvaluateCommandTest, RefusesBaselinesOfWhatIsEvaluated) {
   const std::string model = TrainSmall();
   const std::string flight = Simulate("flight.csv", 2, 1'500, true);

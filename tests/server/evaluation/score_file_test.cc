@@ -97,6 +97,21 @@ TEST(ScoreFile, CountsTheInstantsThatTheModelWasTrainedOn) {
               AllOf(HasSubstr("(trained)"), HasSubstr("neither 0 nor 1")));
 }
 
+TEST(ScoreFile, IsOfOneSegment) {
+  const data::TemporaryFile file("scores.csv",
+                                 "segment,time,score,anomaly\n"
+                                 "3,1,0.5,0\n3,2,9,1\n");
+
+  const auto scores = ReadScoreFile(file.path());
+
+  ASSERT_TRUE(scores.ok()) << scores.status();
+  EXPECT_EQ(scores->segment, 3);
+  EXPECT_THAT(ErrorOf("segment,time,score,anomaly\n3,1,0.5,0\n4,1,9,1\n"),
+              AllOf(HasSubstr("line 3"), HasSubstr("each on its own")));
+  EXPECT_THAT(ErrorOf("segment,time,score,anomaly\n-1,1,0.5,0\n"),
+              HasSubstr("no segment"));
+}
+
 TEST(ScoreFile, NeedsNoMoreThanThreeColumns) {
   const data::TemporaryFile file("scores.csv",
                                  "anomaly,time,score\n0,1,0.5\n1,2,-7e1\n");
