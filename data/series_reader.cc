@@ -88,6 +88,7 @@ absl::StatusOr<std::vector<Series>> ReadSeveral(
   std::vector<Series> segments;
   for (size_t i = 0; i < files.front().size(); ++i) {
     std::vector<Series> parts;
+    parts.reserve(files.size());
     for (std::vector<Series>& file : files) {
       parts.push_back(std::move(file[i]));
     }

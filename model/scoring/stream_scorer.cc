@@ -364,12 +364,10 @@ StreamScorer::StreamScorer(const Checkpoint& checkpoint)
 StreamScorer::~StreamScorer() = default;
 
 int StreamScorer::replay_length() const {
-  // Read-outs rest on scores and surprises, these on views, and views on the
-  // oldest forecasts that may meet an instant, made from a whole context.
+  // Read-outs rest on views, and views on old forecasts from a whole context.
   const EncoderConfig& config = checkpoint_.config;
   return config.receptive_field() + ViewTracker::kReplayLength +
-         static_cast<int>(ReadoutLog::kSpan) +
-         static_cast<int>(ForecastLedger::Length(config) +
+         static_cast<int>(ReadoutLog::kSpan + ForecastLedger::Length(config) +
                           SurpriseLength(config));
 }
 
