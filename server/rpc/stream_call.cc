@@ -31,6 +31,22 @@ AttentionDetail DetailFrom(v1::AttentionDetail detail) {
   }
 }
 
+absl::Status CheckOpening(const v1::OpenStream& open) {
+  if (open.epoch() < 0) {
+    return FieldError("epoch", absl::StrFormat("epoch %d is negative; epochs "
+                                               "begin at 0",
+                                               open.epoch()));
+  }
+  if (!v1::AttentionDetail_IsValid(open.attention_detail())) {
+    return FieldError(
+        "attention_detail",
+        absl::StrFormat("detail %d is unknown; NONE, PEAKS and "
+                        "ROWS are taken",
+                        static_cast<int>(open.attention_detail())));
+  }
+  return absl::OkStatus();
+}
+
 bool HasRows(const StreamReply& reply) {
   const auto* scored = std::get_if<WindowScored>(&reply.content);
   return scored != nullptr && !scored->score.attention.empty();
@@ -101,18 +117,7 @@ absl::Status StreamCall::OpenStream(const v1::OpenStream& open) {
   absl::StatusOr<StreamKey> key =
       StreamKeyFrom(open.tenant(), open.stream(), open.mode());
   if (!key.ok()) return key.status();
-  if (open.epoch() < 0) {
-    return FieldError("epoch", absl::StrFormat("epoch %d is negative; epochs "
-                                               "begin at 0",
-                                               open.epoch()));
-  }
-  if (!v1::AttentionDetail_IsValid(open.attention_detail())) {
-    return FieldError(
-        "attention_detail",
-        absl::StrFormat("detail %d is unknown; NONE, PEAKS and "
-                        "ROWS are taken",
-                        static_cast<int>(open.attention_detail())));
-  }
+  if (absl::Status status = CheckOpening(open); !status.ok()) return status;
   const absl::StatusOr<const Models::Entry*> model =
       context_.models.Find(open.model());
   if (!model.ok()) return model.status();

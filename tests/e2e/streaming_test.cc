@@ -154,6 +154,15 @@ TEST_F(StreamingTest, RefusesOpeningsThatCannotBeAndKeepsTheCall) {
   EXPECT_EQ(call.Read().rejected().field_violations(0).field(), "stream");
   call.Open(Opening("craft", -1));
   EXPECT_EQ(call.Read().rejected().field_violations(0).field(), "epoch");
+  v1::OpenStream unknown = Opening("craft");
+  unknown.set_mode(static_cast<v1::StreamMode>(7));
+  call.Open(unknown);
+  EXPECT_EQ(call.Read().rejected().field_violations(0).field(), "mode");
+  unknown.clear_mode();
+  unknown.set_attention_detail(static_cast<v1::AttentionDetail>(7));
+  call.Open(unknown);
+  EXPECT_EQ(call.Read().rejected().field_violations(0).field(),
+            "attention_detail");
 
   call.Send(Windowed("craft", 1, Telemetry(0, 4)));
   EXPECT_EQ(call.Read().rejected().code(), google::rpc::FAILED_PRECONDITION);

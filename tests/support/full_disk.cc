@@ -30,7 +30,7 @@ int WriteUnlessFull(sqlite3_file* file, const void* bytes, int count,
 }
 
 sqlite3_vfs* TheSystem() {
-  static sqlite3_vfs* const system = sqlite3_vfs_find(nullptr);
+  static auto* system = sqlite3_vfs_find(nullptr);  // SQLite's, for good
   return system;
 }
 
@@ -55,14 +55,14 @@ int Open(sqlite3_vfs* /*vfs*/, const char* name, sqlite3_file* file, int flags,
 }  // namespace
 
 void FullDisk::Prepare() {
-  [[maybe_unused]] static const bool prepared = [] {
+  [[maybe_unused]] static const bool kPrepared = [] {
     static sqlite3_vfs vfs = *TheSystem();
     vfs.zName = "full-disk";
     vfs.pNext = nullptr;
     vfs.xOpen = Open;
     return sqlite3_vfs_register(&vfs, 1) == SQLITE_OK;
   }();
-  assert(prepared);
+  assert(kPrepared);
 }
 
 FullDisk::FullDisk() { full.store(true); }
