@@ -3,6 +3,9 @@
 # Expects TELLTALE (the program) and SCRATCH (a folder of this test's own).
 set -euo pipefail
 
+# Of the tests' own; the program would warn of settings that it does not know.
+unset TELLTALE_SHARED_DATA TELLTALE_REFERENCE_METRIC TELLTALE_DOCKER_ENGINE
+
 server_pid=
 mkdir -p "$SCRATCH"
 
