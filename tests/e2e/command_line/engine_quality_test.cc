@@ -45,6 +45,20 @@ TEST_F(EngineQualityTest, PressureDropsAreFoundWithinBudgetAndTracedBack) {
             << " (random " << random_hits
             << "), false-alarm events per 10,000 instants: " << false_alarms
             << '\n';
+  int single = 0;
+  int right = 0;
+  for (const auto& kind : kinds) {
+    for (const char* name :
+         {"bus_sag", "drift", "lost_correlation", "spike", "stuck_valve"}) {
+      if (kind["kind"] != name) continue;
+      single += kind["contributions"]["labels"].get<int>();
+      right += kind["contributions"]["right"].get<int>();
+    }
+  }
+  std::cout << "faults of one channel that has the largest share: " << right
+            << " of " << single << '\n';
+  EXPECT_GE(single, 30);
+  EXPECT_GE(right, 0.95 * single);
   EXPECT_GE(count, 40);
   EXPECT_GE(found, 0.9 * count);
   EXPECT_GE(hits, 0.5);
