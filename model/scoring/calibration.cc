@@ -53,6 +53,8 @@ std::vector<float> Units(std::span<const SegmentResiduals> segments,
       }
     }
     const float scale = checkpoint.scaler.scale[static_cast<size_t>(channel)];
+    // One that moves in many steps far from zero moves by what it moves by.
+    if (scale < Scaler::kFloor * largest) continue;
     units[c] = std::max(1.0F, kLeastUnit * largest / scale);
   }
   return units;
