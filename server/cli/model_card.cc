@@ -61,6 +61,22 @@ std::string FileSize(const std::string& path) {
                          Grouped((static_cast<int64_t>(bytes) + 1023) / 1024));
 }
 
+std::string Line(const char* label, const std::string& text) {
+  return absl::StrFormat("  %-11s %s\n", label, text);
+}
+
+bool IsQuick(const model::Checkpoint& checkpoint) {
+  const Json card = ParseObject(checkpoint.card);
+  const auto quick = card.find("quick");
+  return quick != card.end() && *quick == true;
+}
+
+// Events for each 10,000 instants, without more digits than mean something.
+std::string RateText(double per_10k) {
+  if (per_10k >= 99.5) return Grouped(std::llround(per_10k));
+  return absl::StrFormat("%.2g", per_10k);
+}
+
 // "threshold" and its history, the label left to the caller.
 std::string ThresholdText(const model::ThresholdRecord& record) {
   const double per_10k =
@@ -68,11 +84,43 @@ std::string ThresholdText(const model::ThresholdRecord& record) {
       static_cast<double>(std::max<int64_t>(1, record.instants));
   return absl::StrFormat(
       "%.2f, for a budget of %.4g false-alarm events per 10,000 instants; "
-      "%s in %s held-out instants, %.2g per 10,000 (95 %% interval %.2g to "
-      "%.2g)",
+      "%s in %s held-out instants, %s per 10,000 (95 %% interval %s to %s)",
       record.threshold, record.budget_per_10k, Grouped(record.events),
-      Grouped(record.instants), per_10k, record.low_per_10k,
-      record.high_per_10k);
+      Grouped(record.instants), RateText(per_10k), RateText(record.low_per_10k),
+      RateText(record.high_per_10k));
+}
+
+// Where the interval is too wide to rely on the budget: by how much, and how
+// many instants would narrow it. Empty elsewhere.
+std::string WideIntervalText(const model::ThresholdRecord& record) {
+  // At the budget, this many events are so many that their interval reaches
+  // from about half to twice.
+  constexpr double kEnoughEvents = 10;
+  constexpr double kHeldOut = 0.25;
+  const double expected =
+      record.budget_per_10k * static_cast<double>(record.instants) / 10'000;
+  if (expected >= kEnoughEvents) return "";
+  const double wanted =
+      10'000 * kEnoughEvents / record.budget_per_10k / kHeldOut;
+  return absl::StrFormat(
+      "%s held-out instants cannot tell more than that false alarms come to %s "
+      "to %s per 10,000; about %s instants of training tell it within a factor "
+      "of two",
+      Grouped(record.instants), RateText(record.low_per_10k),
+      RateText(record.high_per_10k), Grouped(std::llround(wanted)));
+}
+
+// What must be known before the model is relied on.
+std::string CautionText(const model::Checkpoint& checkpoint) {
+  std::string text;
+  if (IsQuick(checkpoint)) {
+    text += Line("caution",
+                 "a quick model (--quick), to try things out: train without it "
+                 "before relying on what it says");
+  }
+  const std::string wide = WideIntervalText(checkpoint.threshold);
+  if (!wide.empty()) text += Line("caution", wide);
+  return text;
 }
 
 std::string VerdictText(const model::Checkpoint& checkpoint) {
@@ -92,10 +140,6 @@ std::string StepsText(const Json& training) {
     text += "; stopped by hand";
   }
   return text;
-}
-
-std::string Line(const char* label, const std::string& text) {
-  return absl::StrFormat("  %-11s %s\n", label, text);
 }
 
 std::string LayerText(const model::EncoderConfig& config,
@@ -231,6 +275,7 @@ std::string ModelCard(const model::Checkpoint& checkpoint,
                                config.width, config.heads, config.stem_taps));
   text += Line("threshold", ThresholdText(checkpoint.threshold));
   if (config.verdict) text += Line("verdict", VerdictText(checkpoint));
+  text += CautionText(checkpoint);
   return text + LayersText(config) + ChannelsText(checkpoint.channels) +
          TrainingText(checkpoint);
 }
@@ -265,7 +310,8 @@ std::string TrainingSummary(const model::Checkpoint& checkpoint,
   return absl::StrFormat("%s, %s\n", path, FileSize(path)) +
          Line("parameters", Grouped(ParameterCount(checkpoint))) +
          Line("training", StepsText(ParseObject(checkpoint.training_record))) +
-         Line("threshold", ThresholdText(checkpoint.threshold));
+         Line("threshold", ThresholdText(checkpoint.threshold)) +
+         CautionText(checkpoint);
 }
 
 }  // namespace telltale::server

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <iostream>
+#include <iterator>
 #include <limits>
 #include <memory>
 #include <optional>
@@ -22,8 +23,10 @@
 #include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 
+#include "data/channel_summary.h"
 #include "data/series.h"
 #include "model/training/train.h"
+#include "server/cli/channel_notes.h"
 #include "server/cli/commands.h"
 #include "server/cli/failure.h"
 #include "server/cli/false_alarm_budget.h"
@@ -37,6 +40,8 @@ namespace {
 
 constexpr int kFailure = 1;
 constexpr int kUsage = 2;
+// Enough to see a model take shape.
+constexpr int kQuickSteps = 100;
 
 struct TrainFlags {
   std::vector<std::string> data;
@@ -48,6 +53,7 @@ struct TrainFlags {
   std::optional<int> steps;
   std::optional<int> window;
   std::string false_alarms;
+  bool quick = false;
 };
 
 std::atomic<bool> g_stop_asked = false;
@@ -74,6 +80,7 @@ absl::StatusOr<TrainConfig> GatherConfig(const TrainFlags& flags) {
   model::TrainingOptions& options = config.options;
   options.seed = flags.seed.value_or(options.seed);
   options.threads = flags.threads.value_or(options.threads);
+  if (flags.quick) options.steps = kQuickSteps;
   options.steps = flags.steps.value_or(options.steps);
   options.window = flags.window.value_or(options.window);
   if (!flags.false_alarms.empty()) {
@@ -158,7 +165,8 @@ std::string MakeCard(const TrainFlags& flags) {
     files.push_back(std::filesystem::path(spec).filename().string());
   }
   const nlohmann::json card = {{"software", "telltale " TELLTALE_VERSION},
-                               {"data", files}};
+                               {"data", files},
+                               {"quick", flags.quick}};
   return card.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
 }
 
@@ -169,9 +177,14 @@ void AnnounceTraining(const std::vector<data::Series>& segments) {
                                Grouped(instants),
                                segments.front().channels.size());
   if (segments.size() > 1) {
-    std::cerr << absl::StrFormat(" in %s segments", Grouped(segments.size()));
+    std::cerr << absl::StrFormat(" in %s segments",
+                                 Grouped(std::ssize(segments)));
   }
   std::cerr << '\n';
+  for (const std::string& note : ChannelNotes(
+           segments.front().channels, data::SummariseChannels(segments))) {
+    std::cerr << "channels " << note << '\n';
+  }
 }
 
 absl::Status Train(const TrainFlags& flags, TrainConfig config) {
@@ -240,6 +253,10 @@ void AddSettings(CLI::App& command, TrainFlags& flags) {
                   "[0]")
       ->option_text("N")
       ->check(CLI::Range(0, 10'000'000));
+  command.add_flag(
+      "--quick", flags.quick,
+      "Take 100 steps alone, to see that everything works; the model "
+      "says that it is not to be relied on");
   command
       .add_option("--window", flags.window,
                   "Instants that an example of training spans; 0: twice the "
