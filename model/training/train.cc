@@ -163,20 +163,21 @@ absl::StatusOr<std::string> HashData(std::span<const data::Series> segments) {
   return Sha256Hex(digests);
 }
 
-// What was seen of each channel, in its unit.
+// What was seen of the channels, in their order and units.
 nlohmann::json DescribeChannels(std::span<const data::Series> segments) {
-  nlohmann::json list = nlohmann::json::array();
-  const data::ChannelSet& channels = segments[0].channels;
-  const auto summaries = data::SummariseChannels(segments);
-  for (int c = 0; c < channels.size(); ++c) {
-    const data::ChannelSummary& summary = summaries[static_cast<size_t>(c)];
-    list.push_back({{"name", channels[c].name},
-                    {"samples", summary.samples},
-                    {"missing", summary.missing},
-                    {"lowest", summary.lowest},
-                    {"highest", summary.highest}});
+  nlohmann::json described = {{"missing", nlohmann::json::array()},
+                              {"lowest", nlohmann::json::array()},
+                              {"highest", nlohmann::json::array()}};
+  for (const data::ChannelSummary& summary :
+       data::SummariseChannels(segments)) {
+    const bool any = summary.samples > 0;
+    described["missing"].push_back(summary.missing);
+    described["lowest"].push_back(any ? nlohmann::json(summary.lowest)
+                                      : nlohmann::json());
+    described["highest"].push_back(any ? nlohmann::json(summary.highest)
+                                       : nlohmann::json());
   }
-  return list;
+  return described;
 }
 
 std::string RecordTraining(std::span<const data::Series> segments,

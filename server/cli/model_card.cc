@@ -9,49 +9,11 @@
 #include "absl/strings/str_format.h"
 #include <nlohmann/json.hpp>
 
-#include "data/time_stamp.h"
 #include "model/scoring/verdict_threshold.h"
+#include "server/cli/card_text.h"
 
 namespace telltale::server {
 namespace {
-
-using Json = nlohmann::json;
-
-// Later than this, a time stamp is a date and not a run's own clock.
-constexpr int64_t kDatesBeginNs = 100'000'000'000'000'000;  // 1973
-
-Json ParseObject(const std::string& text) {
-  Json json = Json::parse(text, nullptr, /*allow_exceptions=*/false);
-  return json.is_object() ? json : Json::object();
-}
-
-// A field as text; "?" where a record has none.
-std::string FieldText(const Json& json, const char* name) {
-  const auto field = json.find(name);
-  if (field == json.end()) return "?";
-  if (field->is_number_integer()) return Grouped(field->get<int64_t>());
-  if (field->is_number()) return absl::StrFormat("%.4g", field->get<double>());
-  if (field->is_string()) return field->get<std::string>();
-  return field->dump();
-}
-
-std::string TimeText(const Json& json, const char* name) {
-  const auto field = json.find(name);
-  if (field == json.end() || !field->is_number_integer()) return "?";
-  const auto time_ns = field->get<int64_t>();
-  if (time_ns >= kDatesBeginNs) {
-    return data::FormatTimeStamp(time_ns, data::TimeForm::kRfc3339);
-  }
-  return data::FormatTimeStamp(time_ns, data::TimeForm::kSeconds) + " s";
-}
-
-int64_t ParameterCount(const model::Checkpoint& checkpoint) {
-  int64_t count = 0;
-  for (const model::NamedTensor& tensor : checkpoint.parameters.tensors()) {
-    count += static_cast<int64_t>(tensor.size);
-  }
-  return count;
-}
 
 std::string FileSize(const std::string& path) {
   std::error_code error;
@@ -65,18 +27,6 @@ std::string Line(const char* label, const std::string& text) {
   return absl::StrFormat("  %-11s %s\n", label, text);
 }
 
-bool IsQuick(const model::Checkpoint& checkpoint) {
-  const Json card = ParseObject(checkpoint.card);
-  const auto quick = card.find("quick");
-  return quick != card.end() && *quick == true;
-}
-
-// Events for each 10,000 instants, without more digits than mean something.
-std::string RateText(double per_10k) {
-  if (per_10k >= 99.5) return Grouped(std::llround(per_10k));
-  return absl::StrFormat("%.2g", per_10k);
-}
-
 // "threshold" and its history, the label left to the caller.
 std::string ThresholdText(const model::ThresholdRecord& record) {
   const double per_10k =
@@ -88,26 +38,6 @@ std::string ThresholdText(const model::ThresholdRecord& record) {
       record.threshold, record.budget_per_10k, Grouped(record.events),
       Grouped(record.instants), RateText(per_10k), RateText(record.low_per_10k),
       RateText(record.high_per_10k));
-}
-
-// Where the interval is too wide to rely on the budget: by how much, and how
-// many instants would narrow it. Empty elsewhere.
-std::string WideIntervalText(const model::ThresholdRecord& record) {
-  // At the budget, this many events are so many that their interval reaches
-  // from about half to twice.
-  constexpr double kEnoughEvents = 10;
-  constexpr double kHeldOut = 0.25;
-  const double expected =
-      record.budget_per_10k * static_cast<double>(record.instants) / 10'000;
-  if (expected >= kEnoughEvents) return "";
-  const double wanted =
-      10'000 * kEnoughEvents / record.budget_per_10k / kHeldOut;
-  return absl::StrFormat(
-      "%s held-out instants cannot tell more than that false alarms come to %s "
-      "to %s per 10,000; about %s instants of training tell it within a factor "
-      "of two",
-      Grouped(record.instants), RateText(record.low_per_10k),
-      RateText(record.high_per_10k), Grouped(std::llround(wanted)));
 }
 
 // What must be known before the model is relied on.
@@ -238,17 +168,6 @@ Json ChannelsJson(const data::ChannelSet& channels) {
 
 }  // namespace
 
-std::string Grouped(int64_t number) {
-  const std::string digits = absl::StrFormat("%d", number);
-  std::string grouped;
-  for (size_t i = 0; i < digits.size(); ++i) {
-    const bool after_digit = i > 0 && digits[i - 1] != '-';
-    if (after_digit && (digits.size() - i) % 3 == 0) grouped += ',';
-    grouped += digits[i];
-  }
-  return grouped;
-}
-
 std::string ModelCard(const model::Checkpoint& checkpoint,
                       const std::string& path, const std::string& version) {
   const model::EncoderConfig& config = checkpoint.config;
@@ -306,12 +225,12 @@ std::string ModelCardJson(const model::Checkpoint& checkpoint,
 }
 
 std::string TrainingSummary(const model::Checkpoint& checkpoint,
-                            const std::string& path) {
+                            const std::string& path, const std::string& card) {
   return absl::StrFormat("%s, %s\n", path, FileSize(path)) +
          Line("parameters", Grouped(ParameterCount(checkpoint))) +
          Line("training", StepsText(ParseObject(checkpoint.training_record))) +
          Line("threshold", ThresholdText(checkpoint.threshold)) +
-         CautionText(checkpoint);
+         Line("card", card) + CautionText(checkpoint);
 }
 
 }  // namespace telltale::server

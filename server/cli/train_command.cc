@@ -26,6 +26,8 @@
 #include "data/channel_summary.h"
 #include "data/series.h"
 #include "model/training/train.h"
+#include "server/cli/card_markdown.h"
+#include "server/cli/card_text.h"
 #include "server/cli/channel_notes.h"
 #include "server/cli/commands.h"
 #include "server/cli/failure.h"
@@ -54,6 +56,7 @@ struct TrainFlags {
   std::optional<int> window;
   std::string false_alarms;
   bool quick = false;
+  std::string card;
 };
 
 std::atomic<bool> g_stop_asked = false;
@@ -94,28 +97,43 @@ absl::StatusOr<TrainConfig> GatherConfig(const TrainFlags& flags) {
   return config;
 }
 
-// Before hours of training rather than after them.
-absl::Status CheckOut(const TrainFlags& flags) {
+std::string CardOf(const TrainFlags& flags) {
+  return flags.card.empty() ? CardPath(flags.out) : flags.card;
+}
+
+absl::Status CheckWritten(const char* flag, const std::string& path,
+                          const TrainFlags& flags) {
   namespace fs = std::filesystem;
   std::error_code error;
-  const fs::path out(flags.out);
+  const fs::path out(path);
   const fs::path folder = out.has_parent_path() ? out.parent_path() : ".";
   if (fs::is_directory(out, error) || !fs::is_directory(folder, error) ||
       access(folder.c_str(), W_OK) != 0) {
     return absl::InvalidArgumentError(absl::StrFormat(
-        "--out: %s cannot be written; give a file in a folder that exists and "
+        "%s: %s cannot be written; give a file in a folder that exists and "
         "can be written",
-        flags.out));
+        flag, path));
   }
   std::vector<std::string> inputs = flags.data;
   inputs.push_back(flags.labels);
+  inputs.push_back(flags.config);
   for (const std::string& input : inputs) {
     if (fs::equivalent(input, out, error)) {
       return absl::InvalidArgumentError(absl::StrFormat(
-          "--out: %s is read as well; give another name", flags.out));
+          "%s: %s is read as well; give another name", flag, path));
     }
   }
   return absl::OkStatus();
+}
+
+// Before hours of training rather than after them.
+absl::Status CheckOut(const TrainFlags& flags) {
+  if (auto s = CheckWritten("--out", flags.out, flags); !s.ok()) return s;
+  if (flags.card == flags.out) {
+    return absl::InvalidArgumentError(absl::StrFormat(
+        "--card: %s is the model itself; give another name", flags.card));
+  }
+  return CheckWritten("--card", CardOf(flags), flags);
 }
 
 // "1:05" for 65 seconds.
@@ -215,7 +233,9 @@ absl::Status Train(const TrainFlags& flags, TrainConfig config) {
   if (!checkpoint.ok()) return checkpoint.status();
   checkpoint->card = MakeCard(flags);
   if (auto s = checkpoint->Save(flags.out); !s.ok()) return s;
-  std::cout << TrainingSummary(*checkpoint, flags.out);
+  const std::string card = CardOf(flags);
+  if (auto s = WriteCard(*checkpoint, flags.out, card); !s.ok()) return s;
+  std::cout << TrainingSummary(*checkpoint, flags.out, card);
   return absl::OkStatus();
 }
 
@@ -296,6 +316,11 @@ void AddTrainCommand(CLI::App& app, CommandResult& result) {
   command->add_option("--out", flags->out, "The model file to write")
       ->option_text("FILE")
       ->required();
+  command
+      ->add_option("--card", flags->card,
+                   "The model card to write, as Markdown [beside the model: "
+                   "NAME.card.md]")
+      ->option_text("FILE");
   AddSettings(*command, *flags);
   command->footer(
       "A flag wins over the file. Ctrl-C stops training and keeps the best "
