@@ -24,8 +24,8 @@ std::string EscapeMarkdown(const std::string& text) {
   return escaped;
 }
 
-MarkdownTable::MarkdownTable(std::vector<std::string> headings) {
-  text_ = Row(headings) + "|---";
+MarkdownTable::MarkdownTable(const std::vector<std::string>& headings)
+    : text_(Row(headings) + "|---") {
   for (size_t i = 1; i < headings.size(); ++i) text_ += "|---:";
   text_ += "|\n";
 }

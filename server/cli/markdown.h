@@ -13,7 +13,7 @@ std::string EscapeMarkdown(const std::string& text);
 // others right.
 class MarkdownTable {
  public:
-  explicit MarkdownTable(std::vector<std::string> headings);
+  explicit MarkdownTable(const std::vector<std::string>& headings);
   // REQUIRES: as many cells as headings.
   void Add(const std::vector<std::string>& cells);
   // With an empty line behind it.
