@@ -169,7 +169,8 @@ void AnnounceTraining(const std::vector<data::Series>& segments) {
                                Grouped(instants),
                                segments.front().channels.size());
   if (segments.size() > 1) {
-    std::cerr << absl::StrFormat(" in %s segments", Grouped(segments.size()));
+    std::cerr << absl::StrFormat(
+        " in %s segments", Grouped(static_cast<int64_t>(segments.size())));
   }
   std::cerr << '\n';
 }
