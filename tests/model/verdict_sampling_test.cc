@@ -38,7 +38,7 @@ class VerdictSamplingTest : public testing::Test {
       EXPECT_EQ(range.length(), kLength);
       EXPECT_GE(range.begin, training_[0].begin);
       EXPECT_LE(range.end, training_[0].end);
-      const int faults = labels_.CountInstants(range);
+      const double faults = labels_.CountInstants(range);
       drawn.showing += faults > 0 ? 1.0 / kWindows : 0;
       drawn.fault_weight +=
           sampling.Weight(true) * faults / (1.0 * kLength * kWindows);
