@@ -24,13 +24,14 @@ enum LabelColumn {
   kCauseEnd,
   kCauseChannel,
   kKind,
+  kChannel,
   kSegment,
   kLabelColumnCount,
 };
 
 constexpr std::array<std::string_view, kLabelColumnCount> kHeadings = {
     "start",         "end",  "cause_start", "cause_end",
-    "cause_channel", "kind", "segment"};
+    "cause_channel", "kind", "channel",     "segment"};
 
 // Where each column stands in the file; nullopt: absent.
 using Columns = std::array<std::optional<size_t>, kLabelColumnCount>;
@@ -50,8 +51,8 @@ absl::StatusOr<Columns> ReadHeader(const CsvRows& rows,
     if (!column) {
       return rows.CellError(i, "header", cells[i],
                             "is no column of labels; expected start, end, "
-                            "cause_start, cause_end, cause_channel, kind or "
-                            "segment");
+                            "cause_start, cause_end, cause_channel, kind, "
+                            "channel or segment");
     }
     if (columns[*column]) {
       return rows.CellError(i, "header", cells[i], "stands twice");
@@ -113,6 +114,7 @@ class LabelRow {
     }
     event.cause_channel = Text(kCauseChannel);
     event.kind = Text(kKind);
+    event.channel = Text(kChannel);
     if (columns_[kSegment]) {
       const absl::StatusOr<int> segment = Segment();
       if (!segment.ok()) return segment.status();
@@ -179,7 +181,7 @@ absl::Status WriteLabels(const std::vector<LabelledEvent>& events,
       events, [](const LabelledEvent& e) { return e.segment.has_value(); });
   std::ostream& out = file->stream();
   out << (segments ? "segment," : "")
-      << "start,end,cause_start,cause_end,cause_channel,kind\n";
+      << "start,end,cause_start,cause_end,cause_channel,kind,channel\n";
   for (const LabelledEvent& event : events) {
     if (segments) out << event.segment.value_or(0) << ',';
     out << FormatTimeStamp(event.start_ns, form) << ','
@@ -191,7 +193,7 @@ absl::Status WriteLabels(const std::vector<LabelledEvent>& events,
       out << ',';
     }
     out << ',' << CsvCell(event.cause_channel) << ',' << CsvCell(event.kind)
-        << '\n';
+        << ',' << CsvCell(event.channel) << '\n';
   }
   return file->Close();
 }

@@ -10,6 +10,11 @@ namespace {
 // Samples that a quantile is taken from at the most; more add nothing.
 constexpr int64_t kMaxSamples = 1'000'000;
 
+// The least scales: the largest sample that there may be, divided by one, must
+// stay finite.
+constexpr float kCoarseFloor = 1e-6F;
+constexpr float kFineFloor = 1e-8F;
+
 // The valid samples of one channel, thinned evenly to kMaxSamples.
 std::vector<float> Collect(int channel, std::span<const Scaler::Part> parts) {
   int64_t instants = 0;
@@ -32,6 +37,19 @@ float Quantile(std::vector<float>& samples, double probability) {
       probability * static_cast<double>(samples.size() - 1));
   std::nth_element(samples.begin(), samples.begin() + place, samples.end());
   return samples[static_cast<size_t>(place)];
+}
+
+// Whether more than kFineSteps different samples lie between the bounds.
+bool MovesFinely(const std::vector<float>& samples, float low, float high) {
+  std::vector<float> seen;  // in order
+  for (const float x : samples) {
+    if (x < low || x > high) continue;
+    const auto place = std::ranges::lower_bound(seen, x);
+    if (place != seen.end() && *place == x) continue;
+    seen.insert(place, x);
+    if (seen.size() > Scaler::kFineSteps) return true;
+  }
+  return false;
 }
 
 // With the samples drawn in to [low, high].
@@ -73,9 +91,12 @@ Scaler Scaler::Fit(const data::ChannelSet& channels,
     const float lowest = Quantile(samples, 0.001);
     const float highest = Quantile(samples, 0.999);
     scaler.center[c] = Quantile(samples, 0.5);
-    scaler.scale[c] = std::max({(high - low) / 3.29F,
-                                StandardDeviation(samples, lowest, highest),
-                                kFloor * largest, 1e-6F});
+    const float floor = MovesFinely(samples, low, high)
+                            ? kFineFloor
+                            : std::max(kFloor * largest, kCoarseFloor);
+    scaler.scale[c] =
+        std::max({(high - low) / 3.29F,
+                  StandardDeviation(samples, lowest, highest), floor});
   }
   return scaler;
 }

@@ -17,11 +17,15 @@ namespace telltale::model {
 //     in, for channels that rest nearly always and move now and then,
 //   - the floor: kFloor times its largest magnitude, and 1e-6. The noise of a
 //     silent channel's quantisation stays below it, while a step of a unit in
-//     a constant channel of hundreds stands out.
+//     a constant channel of hundreds stands out. A channel that moves in many
+//     steps, however far from zero, has no such floor, but 1e-8.
 // A command keeps its zero, and its largest magnitude becomes one. A discrete
 // channel is not scaled.
 struct Scaler {
   static constexpr float kFloor = 1e-3F;
+  // Different samples, between the quantiles, that make a channel's movement
+  // more than a converter's last digits.
+  static constexpr int kFineSteps = 32;
 
   std::vector<float> center;  // [channels]
   std::vector<float> scale;   // [channels], positive

@@ -28,6 +28,7 @@ std::vector<LabelledEvent> LabelsOf(std::span<const Fault> faults) {
       label.cause_channel = EngineChannels()[fault.cause_channel()].name;
     }
     label.kind = FaultKindName(fault.kind);
+    label.channel = EngineChannels()[fault.channel].name;
     labels.push_back(std::move(label));
   }
   return labels;

@@ -14,8 +14,8 @@ namespace telltale::data {
 // The time between two instants of a simulated run; the first is at zero.
 inline constexpr int64_t kSimulatedCadenceNs = 1'000'000'000;
 
-// What a fault is called in a labels file: its effect, its cause if it has an
-// earlier one, and its kind.
+// What a fault is called in a labels file: its effect and the channel on which
+// it shows, its cause if it has an earlier one, and its kind.
 std::vector<LabelledEvent> LabelsOf(std::span<const Fault> faults);
 
 // A whole run at once.

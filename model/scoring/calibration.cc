@@ -30,9 +30,8 @@ constexpr float kLeastUnit = 0.01F;
 // Parts of the held-out instants, each judged by curves of the others.
 constexpr size_t kFolds = 5;
 
-// Held-out instants that curves are fitted to at the most, and of which lagged
-// ones are; nominal scores kept in the checkpoint. The latest ones count.
-constexpr int64_t kMaxInstants = 100'000;
+// Of the held-out instants that curves are fitted to, those looking ahead;
+// nominal scores kept in the checkpoint. The latest ones count.
 constexpr int64_t kMaxLagged = 20'000;
 constexpr size_t kMaxNominalScores = 20'000;
 
@@ -54,6 +53,8 @@ std::vector<float> Units(std::span<const SegmentResiduals> segments,
       }
     }
     const float scale = checkpoint.scaler.scale[static_cast<size_t>(channel)];
+    // One that moves in many steps far from zero moves by what it moves by.
+    if (scale < Scaler::kFloor * largest) continue;
     units[c] = std::max(1.0F, kLeastUnit * largest / scale);
   }
   return units;
@@ -92,7 +93,7 @@ void ViewSegment(std::span<const SegmentResiduals> segments, size_t i,
     if (!novelty.empty()) observation.novelty = novelty[static_cast<size_t>(t)];
     tracker.Observe(observation, seen);
     std::ranges::copy(seen.magnitudes, magnitudes.Row(t));
-    if (t >= std::max(segment.held_out_begin, rows - kMaxInstants)) {
+    if (t >= std::max(segment.held_out_begin, rows - kMaxCurveInstants)) {
       held_out.views.push_back(seen.views);
     }
   }

@@ -1,11 +1,16 @@
 #pragma once
 
+#include <cstdint>
 #include <span>
 
 #include "model/checkpoint/checkpoint.h"
 #include "model/scoring/residual_fit.h"
 
 namespace telltale::model {
+
+// Held-out instants of a segment that curves are fitted to at the most, the
+// latest ones.
+inline constexpr int64_t kMaxCurveInstants = 100'000;
 
 // Fits how views are judged and sets the thresholds: fills `scoring`,
 // `combined`, `threshold`, `nominal_scores`, `lagged_combined` and

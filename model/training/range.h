@@ -7,6 +7,8 @@ struct Range {
   int segment = 0;
   int begin = 0, end = 0;
   int length() const { return end - begin; }
+
+  friend bool operator==(const Range&, const Range&) = default;
 };
 
 }  // namespace telltale::model

@@ -2,8 +2,10 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
+#include <malloc.h>
+#include <optional>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/str_format.h"
@@ -11,10 +13,9 @@
 
 #include "model/checkpoint/sha256.h"
 #include "model/scoring/calibration.h"
-#include "model/scoring/stream_scorer.h"
-#include "model/scoring/threshold.h"
 #include "model/scoring/verdict_threshold.h"
 #include "model/training/division.h"
+#include "model/training/held_out.h"
 #include "model/training/trainer.h"
 
 namespace telltale::model {
@@ -30,10 +31,6 @@ constexpr int kLeastSegment = 64;
 // How far the context of segments that are dealt whole may reach.
 constexpr int kLeastReach = 64;
 constexpr int kMostReach = 512;
-
-// Instants before the held-out ones whose residuals tell what shocks look
-// like; more add time and nothing else.
-constexpr int kShockInstants = 50'000;
 
 // Steps by the amount of data: one for every so many instants, within bounds.
 // Measured on the simulated engine: from 75,000 instants held-out loss is least
@@ -226,69 +223,6 @@ TrainingOptions Resolve(std::span<const data::Series> segments,
   return options;
 }
 
-// What the held-out telemetry shows: residuals to calibrate on and verdicts.
-struct HeldOut {
-  std::vector<SegmentResiduals> residuals;
-  std::vector<LabelledVerdict> verdicts;  // in order of time
-};
-
-// Nothing that a labelled fault has a part in counts as nominal: its own
-// residuals, and those of what was forecast while it lasted.
-void ForgetFaults(const Range& range, const FaultLabels& labels,
-                  int longest_horizon, Matrix& residuals) {
-  for (const Range& fault : labels.Within(range)) {
-    const int end = std::min(fault.end + longest_horizon, range.end);
-    for (int t = fault.begin; t < end; ++t) {
-      std::fill_n(residuals.Row(t - range.begin), residuals.columns(),
-                  std::numeric_limits<float>::quiet_NaN());
-    }
-  }
-}
-
-void AppendVerdicts(const Range& range, int held_out_begin,
-                    const FaultLabels& labels, std::span<const float> logits,
-                    std::vector<LabelledVerdict>& verdicts) {
-  for (int t = held_out_begin; t < range.length(); ++t) {
-    verdicts.push_back({logits[static_cast<size_t>(t)],
-                        labels.Holds(range.segment, range.begin + t)});
-  }
-  // Alarms of two segments are two events.
-  verdicts.resize(verdicts.size() + kEventGap,
-                  {std::numeric_limits<float>::quiet_NaN(), false});
-}
-
-HeldOut CollectHeldOut(Trainer& trainer, const FaultLabels& labels,
-                       int longest_horizon, const Division& division) {
-  HeldOut collected;
-  const auto collect = [&](const Range& range, int held_out_begin) {
-    std::vector<float> logits;
-    SegmentResiduals segment =
-        trainer.Residuals(range, labels.empty() ? nullptr : &logits);
-    segment.held_out_begin = held_out_begin;
-    ForgetFaults(range, labels, longest_horizon, segment.residuals);
-    collected.residuals.push_back(std::move(segment));
-    if (!labels.empty()) {
-      AppendVerdicts(range, held_out_begin, labels, logits, collected.verdicts);
-    }
-  };
-  for (const Range& held_out : division.held_out) {
-    const int begin = std::max(0, held_out.begin - kShockInstants);
-    // A segment that is held out from its start is scored from where any
-    // stream is.
-    const int first = held_out.begin > 0
-                          ? held_out.begin - begin
-                          : std::min(StreamScorer::kWarmUp, held_out.end);
-    collect({held_out.segment, begin, held_out.end}, first);
-  }
-  int shocks = kShockInstants;
-  for (const Range& range : division.training) {
-    if (!division.whole || range.length() > shocks) break;
-    shocks -= range.length();
-    collect(range, range.length());
-  }
-  return collected;
-}
-
 }  // namespace
 
 absl::StatusOr<Checkpoint> Train(std::span<const data::Series> segments,
@@ -331,12 +265,17 @@ absl::StatusOr<Checkpoint> Train(std::span<const data::Series> segments,
       .parameters = Parameters(options.encoder, encoding.stand_ins()),
       .scaler = std::move(scaler)};
   checkpoint.parameters.Initialize(options.seed);
-  Trainer trainer(segments, labels, options, checkpoint);
-  auto outcome = trainer.Run(division.training, division.held_out,
-                             options.steps, progress);
+  std::optional<Trainer> trainer(std::in_place, segments, labels, options,
+                                 checkpoint);
+  auto outcome = trainer->Run(division.training, division.held_out,
+                              options.steps, progress);
   if (!outcome.ok()) return outcome.status();
   const HeldOut held_out = CollectHeldOut(
-      trainer, labels, options.encoder.horizons.back(), division);
+      *trainer, labels, options.encoder.horizons.back(),
+      PlanCalibration(segments, labels, options.encoder, division));
+  // Calibration needs the memory more. The allocator would keep it.
+  trainer.reset();
+  malloc_trim(0);
   Calibrate(held_out.residuals, options.false_alarms_per_10k, checkpoint);
   checkpoint.threshold.verdict_logit =
       VerdictThreshold(held_out.verdicts, options.false_alarms_per_10k);

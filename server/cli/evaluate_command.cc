@@ -155,8 +155,8 @@ void AddEvaluateCommand(CLI::App& app, CommandResult& result) {
   command
       ->add_option("--labels", flags->labels,
                    "CSV with the columns start,end and optionally "
-                   "cause_start,cause_end,cause_channel,kind,segment; both "
-                   "ends count")
+                   "cause_start,cause_end,cause_channel,kind,channel,segment; "
+                   "both ends count")
       ->required();
   command
       ->add_option("--buffer", flags->buffer,

@@ -96,13 +96,8 @@ std::vector<Interval> Excused(const ScoreFile& scores,
 // The alarmed row of highest score, the first of equal ones.
 std::optional<int> StrongestAlarm(const ScoreFile& scores,
                                   const Interval& label) {
-  std::optional<int> strongest;
-  for (int t = label.first; t <= label.last; ++t) {
-    if (scores.alarms[t] == 0) continue;
-    if (!strongest || scores.scores[t] > scores.scores[*strongest]) {
-      strongest = t;
-    }
-  }
+  const int strongest = StrongestRow(scores, label);
+  if (scores.alarms[strongest] == 0) return std::nullopt;
   return strongest;
 }
 
@@ -235,8 +230,9 @@ MaskingEffect MeanMasking(const ScoreFile& scores) {
 }
 
 std::vector<KindReport> ReportKinds(
-    std::span<const data::LabelledEvent> labels,
-    const model::EventReport& found, std::span<const Detection> detection,
+    const ScoreFile& scores, std::span<const data::LabelledEvent> labels,
+    std::span<const Interval> rows, const model::EventReport& found,
+    std::span<const Detection> detection,
     std::span<const std::optional<AttributedEvent>> events) {
   std::map<std::string, KindReport> kinds;
   std::map<std::string, std::vector<AttributedEvent>> attributed;
@@ -250,6 +246,7 @@ std::vector<KindReport> ReportKinds(
       report.recall[row] += detection[row].found[i] ? 1 : 0;
     }
     if (events[i]) attributed[labels[i].kind].push_back(*events[i]);
+    AddContribution(scores, labels[i], rows[i], report.contributions);
   }
   std::vector<KindReport> reports;
   if (kinds.size() == 1 && kinds.begin()->first.empty()) return reports;
@@ -318,6 +315,7 @@ absl::StatusOr<Evaluation> Evaluate(const ScoreFile& scores,
   std::vector<std::optional<AttributedEvent>> events;
   std::vector<AttributedEvent> attributed;
   for (size_t i = 0; i < labels.size(); ++i) {
+    AddContribution(scores, labels[i], (*rows)[i], evaluation.contributions);
     events.emplace_back();
     if (!labels[i].cause) continue;
     events.back() = EventOf(scores, (*rows)[i], *labels[i].cause);
@@ -333,8 +331,9 @@ absl::StatusOr<Evaluation> Evaluate(const ScoreFile& scores,
     }
   }
   evaluation.masking = MeanMasking(scores);
-  evaluation.kinds = ReportKinds(labels, evaluation.alarms.front().events,
-                                 evaluation.detection, events);
+  evaluation.kinds =
+      ReportKinds(scores, labels, *rows, evaluation.alarms.front().events,
+                  evaluation.detection, events);
   return evaluation;
 }
 

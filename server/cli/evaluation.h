@@ -14,6 +14,7 @@
 #include "model/evaluation/events.h"
 #include "model/evaluation/ranking.h"
 #include "model/evaluation/vus.h"
+#include "server/cli/contribution_report.h"
 #include "server/cli/score_file.h"
 
 namespace telltale::server {
@@ -61,6 +62,7 @@ struct KindReport {
   // For each row of Evaluation::detection, at kKindBudget.
   std::vector<double> recall;
   model::AttributionReport attribution;
+  ContributionReport contributions;
 };
 
 // Everything that `telltale evaluate` tells. The first row of each list is the
@@ -77,7 +79,8 @@ struct Evaluation {
   std::vector<Alarms> alarms;
   std::vector<Attribution> attribution;  // empty: no label tells its cause
   MaskingEffect masking;
-  std::vector<KindReport> kinds;  // empty: no label tells its kind
+  ContributionReport contributions;  // of labels that tell their channel
+  std::vector<KindReport> kinds;     // empty: no label tells its kind
 };
 
 // `baselines`: further controls, scores of the same instants. As a control of

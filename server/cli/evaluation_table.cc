@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -137,9 +138,27 @@ std::string MaskingText(const Evaluation& evaluation) {
          table.Text();
 }
 
+std::string ShareOrDash(const std::optional<double>& share) {
+  return share ? Share(*share) : "-";
+}
+
+std::string ContributionsText(const Evaluation& evaluation) {
+  const ContributionReport& report = evaluation.contributions;
+  if (report.labels == 0) return "";
+  Table table({"", "labels", "right", "share", "found", "right", "share"});
+  table.Add({"detector", Count(report.labels), Count(report.top),
+             ShareOrDash(TopShare(report)), Count(report.found),
+             Count(report.found_top), ShareOrDash(FoundTopShare(report))});
+  return "Largest share of the score on the channel that the label names, at "
+         "its strongest instant\n(of all labels that name one; of those "
+         "found)\n" +
+         table.Text();
+}
+
 std::string KindsText(const Evaluation& evaluation) {
   if (evaluation.kinds.empty()) return "";
-  Table table({"kind", "labels", "found", "with cause", "hit@1", "hit@3"});
+  Table table({"kind", "labels", "found", "with cause", "hit@1", "hit@3",
+               "right channel"});
   std::vector<std::string> headings = {"kind"};
   for (const Detection& row : evaluation.detection) {
     headings.push_back(row.name);
@@ -151,7 +170,8 @@ std::string KindsText(const Evaluation& evaluation) {
     table.Add({kind, Count(row.labels), Count(row.found),
                Count(row.attribution.events),
                caused ? Share(row.attribution.hit_at_1) : "-",
-               caused ? Share(row.attribution.hit_at_3) : "-"});
+               caused ? Share(row.attribution.hit_at_3) : "-",
+               ShareOrDash(TopShare(row.contributions))});
     std::vector<std::string> cells = {kind};
     for (const double share : row.recall) cells.push_back(Share(share));
     recall.Add(std::move(cells));
@@ -212,6 +232,19 @@ Json AttributionJson(const model::AttributionReport& report) {
           {"mean_reciprocal_rank", report.mean_reciprocal_rank}};
 }
 
+Json ShareJson(const std::optional<double>& share) {
+  return share ? Json(*share) : Json(nullptr);
+}
+
+Json ContributionsJson(const ContributionReport& report) {
+  return {{"labels", report.labels},
+          {"right", report.top},
+          {"share", ShareJson(TopShare(report))},
+          {"found", report.found},
+          {"found_right", report.found_top},
+          {"found_share", ShareJson(FoundTopShare(report))}};
+}
+
 Json MaskingJson(const MaskingEffect& masking) {
   if (masking.alarms == 0) return nullptr;
   Json json = {{"alarms", masking.alarms},
@@ -233,7 +266,8 @@ std::string EvaluationText(const Evaluation& evaluation) {
              100.0 * evaluation.labelled / evaluation.instants) +
          CautionsText(evaluation) + DetectionText(evaluation) +
          AlarmsText(evaluation) + AttributionText(evaluation) +
-         MaskingText(evaluation) + KindsText(evaluation);
+         MaskingText(evaluation) + ContributionsText(evaluation) +
+         KindsText(evaluation);
 }
 
 std::string EvaluationJson(const Evaluation& evaluation) {
@@ -247,6 +281,7 @@ std::string EvaluationJson(const Evaluation& evaluation) {
                {"alarms", Json::array()},
                {"attribution", Json::array()},
                {"masking", MaskingJson(evaluation.masking)},
+               {"contributions", ContributionsJson(evaluation.contributions)},
                {"kinds", Json::array()}};
   for (const Detection& row : evaluation.detection) {
     Json recall = Json::object();
@@ -278,7 +313,8 @@ std::string EvaluationJson(const Evaluation& evaluation) {
          {"labels", row.labels},
          {"found", row.found},
          {absl::StrFormat("recall_at_%g_per_10k", kKindBudget), recall},
-         {"attribution", AttributionJson(row.attribution)}});
+         {"attribution", AttributionJson(row.attribution)},
+         {"contributions", ContributionsJson(row.contributions)}});
   }
   // Kinds come from a file and may be any bytes.
   return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";

@@ -9,6 +9,7 @@
 #include <string_view>
 #include <utility>
 
+#include "absl/container/flat_hash_map.h"
 #include "absl/status/status.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_format.h"
@@ -20,11 +21,12 @@
 namespace telltale::server {
 namespace {
 
-constexpr std::array<std::string_view, 12> kHeadings = {
+constexpr std::array<std::string_view, 13> kHeadings = {
     "time",           "score",       "anomaly",
     "cause_time",     "cause2_time", "cause3_time",
     "cause4_time",    "cause5_time", "masking_pointed",
-    "masking_random", "trained",     "segment"};
+    "masking_random", "trained",     "segment",
+    "channel"};
 constexpr size_t kTime = 0;
 constexpr size_t kScore = 1;
 constexpr size_t kAnomaly = 2;
@@ -34,6 +36,7 @@ constexpr size_t kMaskingPointed = 8;
 constexpr size_t kMaskingRandom = 9;
 constexpr size_t kTrained = 10;
 constexpr size_t kSegment = 11;
+constexpr size_t kChannel = 12;
 
 class ScoreFileReader {
  public:
@@ -56,6 +59,7 @@ class ScoreFileReader {
   absl::StatusOr<std::optional<float>> ReadNumber(size_t field) const;
   absl::StatusOr<bool> ReadFlag(size_t field) const;
   absl::Status ReadSegment();
+  void ReadChannel();
   absl::Status ReadCauses();
   absl::Status ReadMasking();
 
@@ -65,6 +69,7 @@ class ScoreFileReader {
   std::vector<std::string_view> cells_;
   ScoreFile file_;
   std::vector<int> unscored_;
+  absl::flat_hash_map<std::string, int> channels_;  // by name
 };
 
 absl::Status ScoreFileReader::ReadHeader() {
@@ -151,6 +156,7 @@ absl::Status ScoreFileReader::ReadRow() {
     if (!trained.ok()) return trained.status();
     file_.trained += *trained ? 1 : 0;
   }
+  if (Has(kChannel)) ReadChannel();
   if (!*anomaly) return absl::OkStatus();
   if (absl::Status status = ReadCauses(); !status.ok()) return status;
   return ReadMasking();
@@ -207,6 +213,18 @@ absl::Status ScoreFileReader::ReadSegment() {
   }
   file_.segment = segment;
   return absl::OkStatus();
+}
+
+void ScoreFileReader::ReadChannel() {
+  const std::string name(Text(kChannel));
+  if (name.empty()) {
+    file_.top_channel.push_back(-1);
+    return;
+  }
+  const int next = static_cast<int>(file_.channel_names.size());
+  const auto [place, added] = channels_.try_emplace(name, next);
+  if (added) file_.channel_names.push_back(name);
+  file_.top_channel.push_back(place->second);
 }
 
 absl::Status ScoreFileReader::ReadCauses() {

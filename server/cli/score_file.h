@@ -32,15 +32,19 @@ struct ScoreFile {
     float random = 0;
   };
   std::map<int, Masking> masking;
+  // For each instant the channel with the largest share, as an index of
+  // channel_names, -1 for none; empty where there is no such column.
+  std::vector<int> top_channel;
+  std::vector<std::string> channel_names;
   // Which of several segments it is of; none: of the only one.
   std::optional<int> segment;
 
   int length() const { return static_cast<int>(time_ns.size()); }
 };
 
-// Reads the columns time, score, anomaly and, where they are, cause_time,
-// cause2_time to cause5_time, masking_pointed, masking_random, trained and
-// segment; others are passed over.
+// Reads the columns time, score, anomaly and, where they are, channel,
+// cause_time, cause2_time to cause5_time, masking_pointed, masking_random,
+// trained and segment; others are passed over.
 //
 // kNotFound, kPermissionDenied: cannot be opened. kInvalidArgument, naming
 // file, line, column and text: a column that is missing or stands twice, time

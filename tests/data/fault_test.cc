@@ -204,6 +204,7 @@ TEST(Faults, AreLabelledWithTheirCauses) {
     EXPECT_EQ(labels[i].start_ns, fault.effect.begin * kSimulatedCadenceNs);
     EXPECT_EQ(labels[i].end_ns, fault.effect.end * kSimulatedCadenceNs);
     EXPECT_EQ(labels[i].kind, FaultKindName(fault.kind));
+    EXPECT_EQ(labels[i].channel, EngineChannels()[fault.channel].name);
     EXPECT_EQ(labels[i].cause.has_value(), fault.cause.has_value());
     EXPECT_EQ(labels[i].cause_channel.empty(), !fault.cause.has_value());
     if (!fault.cause) continue;

@@ -28,6 +28,7 @@ TEST(Labels, ReadBackAsWritten) {
   with_cause.cause = TimeRange{1'000'000'000, 2'000'000'000};
   with_cause.cause_channel = "pump, inlet";
   with_cause.kind = "pressure_drop";
+  with_cause.channel = "temperature \"7\"";
   LabelledEvent bare;
   bare.start_ns = 90'000'000'000;
   bare.end_ns = 90'000'000'000;
@@ -42,18 +43,19 @@ TEST(Labels, ReadBackAsWritten) {
   }
 }
 
-TEST(Labels, WriteSixColumns) {
+TEST(Labels, WriteSevenColumns) {
   LabelledEvent event;
   event.start_ns = 1'000'000'000;
   event.end_ns = 2'000'000'000;
   event.kind = "spike";
+  event.channel = "thrust";
   const TemporaryFile file("labels.csv");
 
   ASSERT_TRUE(WriteLabels({event}, TimeForm::kSeconds, file.path()).ok());
 
   EXPECT_EQ(file.Content(),
-            "start,end,cause_start,cause_end,cause_channel,kind\n"
-            "1,2,,,,spike\n");
+            "start,end,cause_start,cause_end,cause_channel,kind,channel\n"
+            "1,2,,,,spike,thrust\n");
 }
 
 TEST(Labels, NameTheSegmentWhereThereAreSeveral) {
@@ -65,9 +67,10 @@ TEST(Labels, NameTheSegmentWhereThereAreSeveral) {
 
   ASSERT_TRUE(WriteLabels({event}, TimeForm::kSeconds, file.path()).ok());
 
-  EXPECT_EQ(file.Content(),
-            "segment,start,end,cause_start,cause_end,cause_channel,kind\n"
-            "7,1,2,,,,\n");
+  EXPECT_EQ(
+      file.Content(),
+      "segment,start,end,cause_start,cause_end,cause_channel,kind,channel\n"
+      "7,1,2,,,,,\n");
   EXPECT_EQ(*ReadLabels(file.path()), std::vector<LabelledEvent>{event});
 }
 

@@ -102,6 +102,20 @@ TEST(Scaler, LetsAStepOfAUnitInAConstantChannelStandOut) {
   EXPECT_LT(scaler.Apply(0, 300.01F), 0.05F);
 }
 
+TEST(Scaler, HasNoFloorWhereAChannelMovesInManyStepsFarFromZero) {
+  std::vector<float> samples;
+  for (const float x : NormalSamples(0, 1)) samples.push_back(1e6F + x);
+  EXPECT_NEAR(
+      FitWhole(SeriesOf(data::ChannelKind::kContinuous, samples)).scale[0], 1,
+      0.1);
+
+  // The last digits of a converter are no movement.
+  for (float& x : samples) x = std::round((x - 1e6F) / 4) * 4 + 1e6F;
+  EXPECT_FLOAT_EQ(
+      FitWhole(SeriesOf(data::ChannelKind::kContinuous, samples)).scale[0],
+      1000.004F);
+}
+
 TEST(Scaler, KeepsACommandsZeroAndBoundsItByOne) {
   const Scaler scaler =
       FitWhole(SeriesOf(data::ChannelKind::kCommand, {0, 5, -20, 10}));

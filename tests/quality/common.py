@@ -159,6 +159,13 @@ def write_csv(path, names, rows):
   return path
 
 
+def read_csv(path):
+  """(names, [n, channels]) of telemetry without missing samples."""
+  with open(path, encoding='utf-8') as file:
+    names = file.readline().strip().split(',')[1:]
+    return names, np.loadtxt(file, delimiter=',', ndmin=2)[:, 1:]
+
+
 def mask_of(intervals, length):
   mask = np.zeros(length, bool)
   for first, last in intervals:

@@ -11,6 +11,7 @@ import unittest
 
 import common
 from common import np
+import engine
 import nasa_b
 import skab
 import tep
@@ -34,6 +35,26 @@ class CommonTest(unittest.TestCase):
     self.assertEqual(common.runs_of(mask), [(0, 1), (4, 4), (8, 9)])
     self.assertEqual(common.events_of(mask, 4), [(0, 4), (8, 9)])
     self.assertEqual(common.events_of(np.zeros(5, bool)), [])
+
+  def test_telemetry_is_read_as_written(self):
+    with tempfile.TemporaryDirectory() as folder:
+      path = common.write_csv(os.path.join(folder, 'run.csv'), ['a', 'b'],
+                              [[1, 2], [3, 4.5]])
+      names, samples = common.read_csv(path)
+    self.assertEqual(names, ['a', 'b'])
+    self.assertEqual(samples.tolist(), [[1, 2], [3, 4.5]])
+
+  def test_largest_z_names_the_channel_that_leaves_its_range(self):
+    random = np.random.default_rng(2)
+    nominal = random.normal(size=(200, 2)) * [1, 100]
+    samples = np.zeros((10, 2))
+    samples[4] = [9, 50]
+    samples[8] = [0, 900]
+    labels = [dict(kind='spike', start='3', end='5', channel='a'),
+              dict(kind='spike', start='8', end='8', channel='a'),
+              dict(kind='gain', start='0', end='1', channel='b')]
+    right = engine.robust_z_right(['a', 'b'], nominal, samples, labels)
+    self.assertEqual(right['spike'], [True, False])
 
   def test_rows_without_a_score_have_the_lowest(self):
     with tempfile.TemporaryDirectory() as folder:

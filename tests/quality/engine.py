@@ -10,6 +10,7 @@ import pathlib
 import tempfile
 
 import common
+from common import np
 
 BUFFER = 40
 BUDGET = 5  # false-alarm events for each 10,000 instants
@@ -22,6 +23,9 @@ QUICK = dict(train=4_000, faulty=6_000, fresh=4_000, control=2_000, steps=60)
 # Bars by figure; kinds of faults that are an absence have their own.
 KIND_BARS = {'missing_effect': '.40 (stretch .70)',
              'missing_response': '.80 (stretch .95)'}
+# Faults of one channel, which should have the largest share of the score.
+SINGLE_CHANNEL = ('bus_sag', 'drift', 'lost_correlation', 'spike',
+                  'stuck_valve')
 
 
 class Bench:
@@ -65,8 +69,13 @@ class Bench:
     control, _ = self.simulate('control', CONTROL_SEED + seed, self.control)
     scores = self.telltale.score(
         model, run, self.folder / f'faulty.{seed}.scores', '--masking')
-    return self.telltale.evaluate(scores, labels, '--buffer', BUFFER, '--data',
-                                  run, '--nominal', control)
+    report = self.telltale.evaluate(scores, labels, '--buffer', BUFFER,
+                                    '--data', run, '--nominal', control)
+    names, nominal = common.read_csv(control)
+    report['channel_count'] = len(names)
+    report['robust_z_right'] = robust_z_right(
+        names, nominal, common.read_csv(run)[1], common.read_rows(labels))
+    return report
 
   def measure_fresh(self, model, seed):
     run, labels = self.simulate('fresh', FRESH_SEED + seed, self.fresh)
@@ -74,6 +83,19 @@ class Bench:
                                  self.folder / f'fresh.{seed}.scores')
     run.unlink()
     return self.telltale.evaluate(scores, labels)['alarms'][0]
+
+
+def robust_z_right(names, nominal, samples, labels):
+  """By kind of single-channel fault: for each label whether the channel with
+  the largest robust z of all within it is the one that it names."""
+  z = common.robust_z(samples, nominal)
+  right = {kind: [] for kind in SINGLE_CHANNEL}
+  for label in labels:
+    if label['kind'] in right:
+      within = z[int(label['start']):int(label['end']) + 1]
+      top = names[np.argmax(within.max(axis=0))]
+      right[label['kind']].append(top == label['channel'])
+  return right
 
 
 def by_name(reports, place, figure):
@@ -174,6 +196,34 @@ def report_attribution(reports):
   table.print()
 
 
+def report_contributions(reports):
+  common.print_title(
+      'Simulated engine: the faulty channel has the largest share',
+      'Of all faults of one channel, whether found or not, at the strongest '
+      'instant of each. Controls: the channel with the largest robust z '
+      'within the label; any of the channels.')
+  chance = [1 / report['channel_count'] for report in reports]
+  rows = []
+  right, beside, counts = [], [], []
+  for kind in SINGLE_CHANNEL:
+    measured = [row['contributions'] for row in of_kind(reports, kind)]
+    if len(measured) < len(reports):
+      continue  # a short run may have none
+    control = [report['robust_z_right'][kind] for report in reports]
+    rows.append((f'{kind} ({sum(row["labels"] for row in measured)})',
+                 [[row['share'] for row in measured],
+                  [np.mean(hits) for hits in control], chance], '', '{:.3f}'))
+    right.append([row['right'] for row in measured])
+    beside.append([sum(hits) for hits in control])
+    counts.append([row['labels'] for row in measured])
+  if rows:
+    count = np.sum(counts, axis=0)
+    rows.append((f'all of these ({count.sum()})',
+                 [np.sum(right, axis=0) / count, np.sum(beside, axis=0) / count,
+                  chance], '.95', '{:.3f}'))
+  common.print_beside(['detector', 'robust z', 'random'], rows)
+
+
 def report_budget(results, fresh):
   table = common.Table(
       'Simulated engine: false alarms against the budget',
@@ -204,6 +254,7 @@ def main(arguments):
     report_alarms(reports)
     report_kinds(reports)
     report_attribution(reports)
+    report_contributions(reports)
     report_budget(results, bench.fresh)
 
 

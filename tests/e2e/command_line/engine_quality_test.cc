@@ -15,6 +15,31 @@ namespace {
 
 using EngineQualityTest = CommandLineFixture;
 
+// Faults of one channel, and how many of them have the largest share of the
+// score on it.
+struct Shares {
+  int labels = 0;
+  int right = 0;
+  int found = 0;
+  int found_right = 0;
+};
+
+Shares SharesOfFaultyChannels(const nlohmann::json& kinds) {
+  Shares shares;
+  for (const auto& kind : kinds) {
+    for (const char* name :
+         {"bus_sag", "drift", "lost_correlation", "spike", "stuck_valve"}) {
+      if (kind["kind"] != name) continue;
+      const auto& told = kind["contributions"];
+      shares.labels += told["labels"].get<int>();
+      shares.right += told["right"].get<int>();
+      shares.found += told["found"].get<int>();
+      shares.found_right += told["found_right"].get<int>();
+    }
+  }
+  return shares;
+}
+
 TEST_F(EngineQualityTest, PressureDropsAreFoundWithinBudgetAndTracedBack) {
   const std::string nominal = Simulate("nominal.csv", 11, 100'000);
   const std::string flight = Path("flight.csv");
@@ -45,6 +70,13 @@ TEST_F(EngineQualityTest, PressureDropsAreFoundWithinBudgetAndTracedBack) {
             << " (random " << random_hits
             << "), false-alarm events per 10,000 instants: " << false_alarms
             << '\n';
+  const Shares shares = SharesOfFaultyChannels(kinds);
+  std::cout << "faults of one channel that has the largest share: "
+            << shares.right << " of " << shares.labels << ", of those found "
+            << shares.found_right << " of " << shares.found << '\n';
+  EXPECT_GE(shares.found, 30);
+  EXPECT_GE(shares.found_right, 0.95 * shares.found);
+  EXPECT_GE(shares.right, 0.9 * shares.labels);
   EXPECT_GE(count, 40);
   EXPECT_GE(found, 0.9 * count);
   EXPECT_GE(hits, 0.5);

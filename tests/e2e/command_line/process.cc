@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 
 namespace telltale::testing {
@@ -76,8 +77,11 @@ bool Process::AwaitError(const std::string& text) const {
 Outcome Process::Wait() {
   Outcome outcome;
   int status = 0;
+  rusage usage = {};
   if (pid_ > 0) {
-    const auto ended = [&] { return waitpid(pid_, &status, WNOHANG) == pid_; };
+    const auto ended = [&] {
+      return wait4(pid_, &status, WNOHANG, &usage) == pid_;
+    };
     if (!Poll(ended, kLongestRun)) {
       ADD_FAILURE() << "still running after minutes";
       kill(pid_, SIGKILL);
@@ -87,6 +91,7 @@ Outcome Process::Wait() {
   pid_ = -1;
   outcome.exit_code =
       WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
+  outcome.peak_bytes = int64_t{1024} * usage.ru_maxrss;
   outcome.out = FileBytes(out_path_);
   outcome.err = FileBytes(err_path_);
   return outcome;

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -12,6 +13,7 @@ struct Outcome {
   int exit_code = 0;  // 128 + the signal that ended it
   std::string out;
   std::string err;
+  int64_t peak_bytes = 0;  // of memory that it held at once
 };
 
 // The real binary with these arguments, in the background. Ended with the

@@ -193,6 +193,43 @@ TEST(Evaluation, ControlsPointBackToTheirOwnHighestScores) {
   EXPECT_NEAR(mine.mean_reciprocal_rank, 0.75, 1e-12);
 }
 
+TEST(Evaluation, TellsWhetherTheFaultyChannelHasTheLargestShare) {
+  ScoreFile scores = Scores();
+  scores.channel_names = {"speed", "thrust"};
+  scores.top_channel.assign(kLength, 0);
+  scores.top_channel[505] = 1;    // the strongest of the first label
+  scores.top_channel[1000] = -1;  // of the second, which tells no channel
+  scores.scores[1410] = 2;        // of the third, without an alarm
+  scores.top_channel[1410] = 1;
+  std::vector<data::LabelledEvent> labels = Labels();
+  labels[0].channel = "thrust";
+  labels[2].channel = "speed";
+
+  const auto evaluation = Evaluate(scores, labels, {}, 40);
+
+  ASSERT_TRUE(evaluation.ok()) << evaluation.status();
+  EXPECT_EQ(evaluation->contributions.labels, 2);
+  EXPECT_EQ(evaluation->contributions.top, 1);
+  EXPECT_EQ(evaluation->contributions.found, 1);
+  EXPECT_EQ(evaluation->contributions.found_top, 1);
+  const auto json = nlohmann::json::parse(EvaluationJson(*evaluation));
+  EXPECT_EQ(json["contributions"]["share"], 0.5);
+  EXPECT_EQ(json["kinds"][0]["contributions"]["share"], 0);
+  EXPECT_EQ(json["kinds"][0]["contributions"]["found_share"], nullptr);
+  EXPECT_THAT(EvaluationText(*evaluation),
+              HasSubstr("detector       2      1  0.500      1      1  1.000"));
+}
+
+TEST(Evaluation, SaysNothingOfSharesThatTheTableDoesNotTell) {
+  std::vector<data::LabelledEvent> labels = Labels();
+  labels[0].channel = "thrust";
+
+  const auto evaluation = Evaluate(Scores(), labels, {}, 40);
+
+  EXPECT_EQ(evaluation->contributions.labels, 0);
+  EXPECT_THAT(EvaluationText(*evaluation), Not(HasSubstr("Largest share")));
+}
+
 TEST(Evaluation, CautionsWhereTheModelKnewTheTelemetry) {
   ScoreFile scores = Scores();
   EXPECT_THAT(EvaluationText(*Evaluate(scores, Labels(), {}, 10)),

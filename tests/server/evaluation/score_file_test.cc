@@ -60,6 +60,8 @@ TEST(ScoreFile, ReadsWhatTheScoreTableWrites) {
     EXPECT_THAT(scores->alarms, ElementsAre(0, 0, 1));
     EXPECT_EQ(scores->scored, 2);
     EXPECT_TRUE(scores->has_causes);
+    EXPECT_THAT(scores->top_channel, ElementsAre(-1, 0, 0));
+    EXPECT_THAT(scores->channel_names, ElementsAre("a,b"));
     EXPECT_THAT(scores->causes_ns,
                 ElementsAre(Pair(2, ElementsAre(0, kSecond))));
   }
