@@ -36,7 +36,7 @@ struct ThresholdRecord {
 // Everything that scoring needs, in one file, so that a detector cannot have
 // the wrong scaler or threshold.
 struct Checkpoint {
-  static constexpr int kFormatVersion = 2;
+  static constexpr int kFormatVersion = 3;
 
   data::ChannelSet channels;
   int64_t cadence_ns = 1;

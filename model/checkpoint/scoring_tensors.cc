@@ -22,8 +22,11 @@ absl::Status ReadResiduals(const TensorFile& file, ResidualScoring& scoring) {
   }
   auto mixing = TensorValues(file, "scoring.mixing", {m, targets, targets});
   if (!mixing.ok()) return mixing.status();
+  auto coupling = TensorValues(file, "scoring.coupling", {m, targets, targets});
+  if (!coupling.ok()) return coupling.status();
   scoring.deviation.assign(deviation->begin(), deviation->end());
   scoring.mixing.assign(mixing->begin(), mixing->end());
+  scoring.coupling.assign(coupling->begin(), coupling->end());
   return absl::OkStatus();
 }
 
@@ -141,6 +144,8 @@ void StoreScoring(const Scoring& scoring, TensorFile& file) {
       StoredTensor::Of({m, targets}, scoring.residuals.deviation);
   file.tensors["scoring.mixing"] =
       StoredTensor::Of({m, targets, targets}, scoring.residuals.mixing);
+  file.tensors["scoring.coupling"] =
+      StoredTensor::Of({m, targets, targets}, scoring.residuals.coupling);
   file.tensors["scoring.curves"] = StoreCurves(scoring.curves);
   file.tensors["scoring.lagged_curves"] = StoreCurves(scoring.lagged_curves);
   file.tensors["scoring.novelty_weight"] =

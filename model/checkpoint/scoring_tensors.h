@@ -19,6 +19,7 @@ namespace telltale::model {
 // The parts of a checkpoint file that tell how views are judged:
 //   scoring.deviation        [horizons, targets]
 //   scoring.mixing           [horizons, targets, targets]
+//   scoring.coupling         [horizons, targets, targets]
 //   scoring.curves           [views, curve]; views.h
 //   scoring.lagged_curves    [slow views * targets, curve]
 //   scoring.novelty_weight   [targets]

@@ -25,7 +25,7 @@ constexpr float kEvidenceTailFloor = 0.1F;
 
 // A channel that hardly moved in training may move by this share of its
 // magnitude before that is much.
-constexpr float kLeastUnit = 0.05F;
+constexpr float kLeastUnit = 0.01F;
 
 // Parts of the held-out instants, each judged by curves of the others.
 constexpr size_t kFolds = 5;
@@ -130,18 +130,14 @@ class CurveFit {
     const ViewLayout layout = scoring_.residuals.layout();
     scoring_.curves.assign(layout.count(), TailCurve());
     for (int c = 0; c < layout.targets; ++c) {
+      FitCurve(left_out, layout.Magnitude(c), ResidualFloor(0, c));
       for (int h = 0; h < layout.horizons; ++h) {
-        FitCurve(left_out, layout.Magnitude(h, c), layout.Magnitude(h, c),
-                 ResidualFloor(h, c));
-        FitCurve(left_out, layout.Magnitude(h, c), layout.Average(h, c),
-                 ResidualFloor(h, c));
+        FitCurve(left_out, layout.Average(h, c), ResidualFloor(h, c));
       }
-      const int reference = scoring_.residuals.reference;
-      const size_t guard = layout.Magnitude(reference, c);
-      FitCurve(left_out, guard, layout.Absence(c), kAbsenceTailFloor);
+      FitCurve(left_out, layout.Absence(c), kAbsenceTailFloor);
       for (int view = 0; view < kSlowViews; ++view) {
         if (!Follows(view, c)) continue;
-        FitCurve(left_out, guard, layout.Slow(static_cast<SlowView>(view), c),
+        FitCurve(left_out, layout.Slow(static_cast<SlowView>(view), c),
                  SlowFloor(view, c));
       }
     }
@@ -156,25 +152,23 @@ class CurveFit {
         const size_t column = static_cast<size_t>(view) * targets + c;
         values_.clear();
         for (size_t t = 0; t < held_out_.lagged.size(); ++t) {
-          if (!left_out.Holds(t))
-            values_.push_back(held_out_.lagged[t][column]);
+          values_.push_back(left_out.Holds(t) ? std::nanf("")
+                                              : held_out_.lagged[t][column]);
         }
         scoring_.lagged_curves[column] =
-            TailCurve::Fit(values_, SlowFloor(view, static_cast<int>(c)));
+            TailCurve::FitEvents(values_, SlowFloor(view, static_cast<int>(c)));
       }
     }
   }
 
  private:
-  // Of rows where the view `guard` is missing, `view` tells nothing.
-  void FitCurve(const Block& left_out, size_t guard, size_t view, float floor) {
+  void FitCurve(const Block& left_out, size_t view, float floor) {
     values_.clear();
     for (size_t t = 0; t < held_out_.views.size(); ++t) {
-      const std::vector<float>& row = held_out_.views[t];
-      if (left_out.Holds(t) || std::isnan(row[guard])) continue;
-      values_.push_back(row[view]);
+      values_.push_back(left_out.Holds(t) ? std::nanf("")
+                                          : held_out_.views[t][view]);
     }
-    scoring_.curves[view] = TailCurve::Fit(values_, floor);
+    scoring_.curves[view] = TailCurve::FitEvents(values_, floor);
   }
 
   bool Follows(int view, int target) const {

@@ -31,21 +31,23 @@ float Combine(const Scoring& scoring, int target, float fast,
 float Fastest(const Scoring& scoring, std::span<const float> views, int target,
               int& horizon) {
   const ViewLayout layout = scoring.residuals.layout();
+  // Nothing seen is less than no evidence.
   const auto evidence = [&](size_t view) {
-    return scoring.curves[view].Evidence(views[view]);
+    return std::isnan(views[view]) ? -1
+                                   : scoring.curves[view].Evidence(views[view]);
   };
   horizon = -1;
   float most = -1;
   for (int h = 0; h < layout.horizons; ++h) {
-    if (std::isnan(views[layout.Magnitude(h, target)])) continue;
-    const float of_horizon = std::max(evidence(layout.Magnitude(h, target)),
-                                      evidence(layout.Average(h, target)));
-    if (horizon < 0 || of_horizon > most) {
+    float of_horizon = evidence(layout.Average(h, target));
+    if (h == 0) {
+      of_horizon = std::max(of_horizon, evidence(layout.Magnitude(target)));
+    }
+    if (of_horizon > most) {
       most = of_horizon;
       horizon = h;
     }
   }
-  if (horizon < 0) return most;
   return std::max(most, evidence(layout.Absence(target)));
 }
 

@@ -127,7 +127,7 @@ Novelty PointSet::DistanceFromOthers(std::span<const float> samples, int64_t t,
 float NoveltyWeight(float residual_range, float novelty_range) {
   constexpr float kLeast = 0.01F;
   const float ratio = (residual_range + kLeast) / (novelty_range + kLeast);
-  return std::clamp(0.25F * (std::pow(ratio, 0.75F) - 1), 0.0F, 6.0F);
+  return std::clamp(0.25F * (std::pow(ratio, 0.75F) - 2), 0.0F, 6.0F);
 }
 
 }  // namespace telltale::model

@@ -17,9 +17,9 @@ struct SegmentResiduals {
   int64_t held_out_begin = 0;  // rows from here on were not trained on
 };
 
-// Fits deviations, from the held-out residuals, and mixing, from all: sets both
-// of a scoring of `horizons` and `targets`. `units`[T]: what a channel moves
-// by, in scaled units.
+// Fits deviations, from the held-out residuals, mixing and coupling, from all:
+// sets them in a scoring of `horizons` and `targets`. `units`[T]: what a
+// channel moves by, in scaled units.
 void FitResiduals(std::span<const SegmentResiduals> segments,
                   std::span<const float> units, ResidualScoring& scoring);
 

@@ -41,6 +41,7 @@ constexpr float kMaxDeviations = 1e9F;
 
 ResidualTracker::ResidualTracker(const ResidualScoring& scoring)
     : scoring_(&scoring),
+      conditional_(scoring.deviation.size()),
       history_(ResidualScoring::kAverageTaps * scoring.deviation.size(), 0.0F),
       absence_(
           ResidualScoring::kAbsenceSpan * static_cast<size_t>(scoring.targets),
@@ -53,10 +54,10 @@ void ResidualTracker::Observe(std::span<const float> residuals,
                               std::span<float> views) {
   Explain(residuals, explained);
   const ViewLayout layout = scoring_->layout();
-  for (size_t i = 0; i < explained.size(); ++i) {
-    views[layout.Magnitude(0, 0) + i] = std::abs(explained[i]);
+  for (int c = 0; c < layout.targets; ++c) {
+    views[layout.Magnitude(c)] = std::abs(explained[scoring_->Index(0, c)]);
   }
-  ObserveAverages(explained, views);
+  ObserveAverages(views);
   ObserveAbsence(change, explained, views);
   ++count_;
 }
@@ -76,26 +77,32 @@ void ResidualTracker::Explain(std::span<const float> residuals,
     }
     for (size_t c = 0; c < targets; ++c) {
       float& q = explained[base + c];
+      conditional_[base + c] = q;
       if (std::isnan(q)) continue;
-      const float* row = &s.mixing[(base + c) * targets];
-      float foretold = 0;
-      for (size_t other = 0; other < targets; ++other) {
-        foretold += row[other] * shocks_[other];
-      }
+      conditional_[base + c] -= Foretell(s.coupling, base + c);
+      const float foretold = Foretell(s.mixing, base + c);
       if (std::abs(q - foretold) < std::abs(q)) q -= foretold;
     }
   }
 }
 
-void ResidualTracker::ObserveAverages(std::span<const float> explained,
-                                      std::span<float> views) {
-  const size_t width = explained.size();
+float ResidualTracker::Foretell(const std::vector<float>& weights,
+                                size_t row) const {
+  float foretold = 0;
+  for (size_t other = 0; other < shocks_.size(); ++other) {
+    foretold += weights[row * shocks_.size() + other] * shocks_[other];
+  }
+  return foretold;
+}
+
+void ResidualTracker::ObserveAverages(std::span<float> views) {
+  const size_t width = conditional_.size();
   const auto slot = static_cast<size_t>(count_ % ResidualScoring::kAverageTaps);
   float* newest = &history_[slot * width];
   for (size_t i = 0; i < width; ++i) {
-    newest[i] = std::isnan(explained[i])
+    newest[i] = std::isnan(conditional_[i])
                     ? 0
-                    : std::clamp(explained[i], -kMaxShock, kMaxShock);
+                    : std::clamp(conditional_[i], -kMaxShock, kMaxShock);
   }
   const std::span<float> averages =
       views.subspan(scoring_->layout().Average(0, 0), width);
@@ -106,7 +113,10 @@ void ResidualTracker::ObserveAverages(std::span<const float> explained,
     const float* past = &history_[row * width];
     for (size_t i = 0; i < width; ++i) averages[i] += weights[tap] * past[i];
   }
-  for (float& average : averages) average = std::abs(average);
+  for (size_t i = 0; i < width; ++i) {
+    averages[i] =
+        std::isnan(conditional_[i]) ? conditional_[i] : std::abs(averages[i]);
+  }
 }
 
 // Of two explanations of a sample, that the effect came as forecast and that
@@ -133,7 +143,9 @@ void ResidualTracker::ObserveAbsence(std::span<const float> change,
                          ResidualScoring::kAbsenceSpan;
       sum += absence_[row * targets + c];
     }
-    views[s.layout().Absence(static_cast<int>(c))] = std::max(sum, 0.0F);
+    views[s.layout().Absence(static_cast<int>(c))] =
+        std::isnan(explained[base + c]) ? explained[base + c]
+                                        : std::max(sum, 0.0F);
   }
 }
 

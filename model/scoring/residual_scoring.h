@@ -12,16 +12,22 @@ namespace telltale::model {
 
 // What residuals are held against. Sizes: m horizons, T channels forecast.
 //
-// A residual is what was observed minus its forecast, in scaled units. Each is
-// first explained away: shocks of one channel show in others at the same
-// instant, and a ridge regression fitted on the largest shocks of training
-// foretells by how much; what it explains is taken off where that makes the
-// residual smaller.
+// A residual is what was observed minus its forecast, in scaled units. It is
+// judged beside the others of its instant, of which two things are made.
+//
+// The explained residual: a shock of one channel shows in others at once;
+// mixing, fitted on the largest shocks of training, foretells by how much, and
+// that is taken off where it makes the residual smaller, so that one shock does
+// not alarm in every channel.
+//
+// The conditional residual: coupling, fitted on all instants, foretells a
+// channel from the others, and that is always taken off, so that a channel
+// which parts from those it goes with shows while each by itself is as usual.
 struct ResidualScoring {
   // Taps of the moving average: exponential weights, cut off so that a state
   // can be rebuilt from a finite past.
-  static constexpr int kAverageTaps = 48;
-  static constexpr float kAverageDecay = 0.9F;
+  static constexpr int kAverageTaps = 20;
+  static constexpr float kAverageDecay = 0.8F;
   // Instants over which the absence of an effect is summed up.
   static constexpr int kAbsenceSpan = 24;
 
@@ -30,6 +36,7 @@ struct ResidualScoring {
   int reference = 0;             // the horizon of absence and of slow views
   std::vector<float> deviation;  // [m, T]: of residuals, in scaled units
   std::vector<float> mixing;     // [m, T, T]: row c foretells c from others
+  std::vector<float> coupling;   // the same
 
   size_t Index(int horizon, int target) const {
     return static_cast<size_t>(horizon) * static_cast<size_t>(targets) +
@@ -48,8 +55,9 @@ class ResidualTracker {
   // Takes the residuals[m, T] of the next instant (NaN: none) and the change
   // [T] that the forecast of the reference horizon foretold (NaN: none).
   // Writes the explained residuals over their deviation [m, T] and, of the
-  // instant's views, magnitude, average and absence; in averages and absence a
-  // missing residual counts as zero.
+  // instant's views, magnitude, averages (of conditional residuals) and
+  // absence; they are NaN where the instant's residual is missing, which counts
+  // as zero in those that follow.
   void Observe(std::span<const float> residuals, std::span<const float> change,
                std::span<float> explained, std::span<float> views);
 
@@ -58,15 +66,17 @@ class ResidualTracker {
 
  private:
   void Explain(std::span<const float> residuals, std::span<float> explained);
-  void ObserveAverages(std::span<const float> explained,
-                       std::span<float> views);
+  // What `row` of weights foretells from the shocks of the instant.
+  float Foretell(const std::vector<float>& weights, size_t row) const;
+  void ObserveAverages(std::span<float> views);
   void ObserveAbsence(std::span<const float> change,
                       std::span<const float> explained, std::span<float> views);
 
   const ResidualScoring* scoring_;
-  std::vector<float> history_;  // [kAverageTaps, m * T], a ring
-  std::vector<float> absence_;  // [kAbsenceSpan, T], a ring
-  std::vector<float> shocks_;   // [T], scratch
+  std::vector<float> conditional_;  // [m * T], of the instant
+  std::vector<float> history_;      // [kAverageTaps, m * T] of those, a ring
+  std::vector<float> absence_;      // [kAbsenceSpan, T], a ring
+  std::vector<float> shocks_;       // [T], scratch
   int64_t count_ = 0;
 };
 

@@ -6,33 +6,40 @@
 
 #include "absl/strings/str_format.h"
 
+#include "model/scoring/threshold.h"
+
 namespace telltale::model {
 namespace {
 
-// Where the Pareto tail begins, as a probability of exceeding.
-constexpr double kTailProbability = 0.02;
+// The tail begins where this many values are above, or this share of them,
+// whichever is farther out. Near the body a statistic may mix noise with what
+// disturbs it now and then, and a tail fitted there is of neither.
+constexpr double kTailValues = 400;
+constexpr double kTailShare = 0.02;
+
 // Bounds of the tail's shape: 0 is exponential; heavier than 0.5 has no
 // variance, and a sample's tail is not to be trusted with that.
 constexpr double kMaxShape = 0.5;
 
 constexpr float kLargest = std::numeric_limits<float>::max();
 
-// Probability of exceeding the quantile `i` of a curve: equal steps in
-// log probability from 1 to kTailProbability.
-double Exceedance(int i) {
-  return std::pow(kTailProbability,
-                  static_cast<double>(i) / (TailCurve::kQuantiles - 1));
-}
+// Places of a curve's floats after the quantiles.
+constexpr size_t kShape = TailCurve::kQuantiles;
+constexpr size_t kScale = TailCurve::kQuantiles + 1;
+constexpr size_t kTailBegin = TailCurve::kQuantiles + 2;
+constexpr size_t kEventDecades = TailCurve::kQuantiles + 3;
 
-const float* ShapeOf(const std::vector<float>& values) {
-  return &values[TailCurve::kQuantiles];
-}
+// Where a tenth of the instants are above, events are counted in full; there
+// are none to speak of where nearly all are.
+constexpr double kEventsFrom = 1;
 
 }  // namespace
 
 TailCurve::TailCurve() : values_(kSize, kLargest) {
-  values_[kQuantiles] = 0;
-  values_[kQuantiles + 1] = 1;
+  values_[kShape] = 0;
+  values_[kScale] = 1;
+  values_[kTailBegin] = 1;
+  values_[kEventDecades] = 0;
 }
 
 TailCurve TailCurve::Fit(std::span<float> values, float floor) {
@@ -40,8 +47,14 @@ TailCurve TailCurve::Fit(std::span<float> values, float floor) {
   if (values.empty()) return curve;
   std::ranges::sort(values);
   const double last = static_cast<double>(values.size() - 1);
+  const double tail_share =
+      std::min(kTailShare, kTailValues / static_cast<double>(values.size()));
+  curve.values_[kTailBegin] = static_cast<float>(-std::log10(tail_share));
   for (int i = 0; i < kQuantiles; ++i) {
-    const double place = (1 - Exceedance(i)) * last;
+    // Equal steps in log probability.
+    const double above_here =
+        std::pow(tail_share, static_cast<double>(i) / (kQuantiles - 1));
+    const double place = (1 - above_here) * last;
     const auto below = static_cast<size_t>(place);
     const size_t above = std::min(below + 1, values.size() - 1);
     const double fraction = place - static_cast<double>(below);
@@ -51,7 +64,7 @@ TailCurve TailCurve::Fit(std::span<float> values, float floor) {
 
   // Shape and scale of the excesses by probability-weighted moments (Hosking
   // & Wallis 1987): a0 the mean, a1 the mean weighted by 1 - rank.
-  const float start = curve.values_[kQuantiles - 1];
+  const float start = curve.tail_start();
   const auto first = static_cast<size_t>(
       std::ranges::upper_bound(values, start) - values.begin());
   const size_t n = values.size() - first;
@@ -70,9 +83,24 @@ TailCurve TailCurve::Fit(std::span<float> values, float floor) {
     shape = std::clamp(2 - a0 / (a0 - 2 * a1), 0.0, kMaxShape);
     scale = a0 * (1 - shape);
   }
-  curve.values_[kQuantiles] = static_cast<float>(shape);
-  curve.values_[kQuantiles + 1] =
-      std::max({static_cast<float>(scale), floor, 1e-6F});
+  curve.values_[kShape] = static_cast<float>(shape);
+  curve.values_[kScale] = std::max({static_cast<float>(scale), floor, 1e-6F});
+  return curve;
+}
+
+TailCurve TailCurve::FitEvents(std::span<const float> values, float floor) {
+  std::vector<float> known;
+  for (const float value : values) {
+    if (!std::isnan(value)) known.push_back(value);
+  }
+  TailCurve curve = Fit(known, floor);
+  const float start = curve.tail_start();
+  const auto above = static_cast<double>(
+      std::ranges::count_if(known, [start](float v) { return v > start; }));
+  const auto events = static_cast<double>(CountEvents(values, start));
+  // One more of each: a few instants must not claim to be one event.
+  curve.values_[kEventDecades] =
+      static_cast<float>(std::log10((above + 1) / (events + 1)));
   return curve;
 }
 
@@ -82,12 +110,13 @@ absl::Status TailCurve::Check(std::span<const float> values) {
     valid = std::isfinite(values[i]) &&
             (i == 0 || i >= kQuantiles || values[i - 1] <= values[i]);
   }
-  valid = valid && values[kQuantiles] >= 0 && values[kQuantiles] <= 1 &&
-          values[kQuantiles + 1] > 0;
+  valid = valid && values[kShape] >= 0 && values[kShape] <= 1 &&
+          values[kScale] > 0 && values[kTailBegin] >= 0 &&
+          values[kEventDecades] >= 0;
   if (valid) return absl::OkStatus();
   return absl::InvalidArgumentError(absl::StrFormat(
       "a tail curve must be %d finite numbers: rising quantiles, a shape in "
-      "[0, 1] and a positive scale",
+      "[0, 1], a positive scale, and decades of 0 or more",
       kSize));
 }
 
@@ -98,15 +127,21 @@ TailCurve TailCurve::FromValues(std::span<const float> values) {
 }
 
 float TailCurve::Evidence(float v) const {
-  constexpr double kStep =
-      1.69897000433601880479 / (kQuantiles - 1);  // log10(1 / 0.02)
+  const double decades = Decades(v);
+  const double rarer =
+      values_[kEventDecades] * std::min(1.0, decades / kEventsFrom);
+  return static_cast<float>(std::min<double>(decades + rarer, kLargest));
+}
+
+// -log10 P(V > v).
+double TailCurve::Decades(float v) const {
+  const double step = values_[kTailBegin] / (kQuantiles - 1);
   const auto quantiles = std::span(values_).first(kQuantiles);
   // Of equal quantiles the first: a value that is as common as that surprises
   // no more.
   if (const auto equal = std::ranges::lower_bound(quantiles, v);
       equal != quantiles.end() && *equal == v) {
-    return static_cast<float>(kStep *
-                              static_cast<double>(equal - quantiles.begin()));
+    return step * static_cast<double>(equal - quantiles.begin());
   }
   const auto above = std::ranges::upper_bound(quantiles, v);
   if (above == quantiles.begin()) return 0;
@@ -114,17 +149,14 @@ float TailCurve::Evidence(float v) const {
   if (i < kQuantiles - 1) {
     const double low = quantiles[static_cast<size_t>(i)];
     const double high = quantiles[static_cast<size_t>(i) + 1];
-    return static_cast<float>(kStep * (i + (v - low) / (high - low)));
+    return step * (i + (v - low) / (high - low));
   }
-  const double shape = *ShapeOf(values_);
-  const double scale = values_[kQuantiles + 1];
+  const double shape = values_[kShape];
   const double excess =
-      (static_cast<double>(v) - quantiles[kQuantiles - 1]) / scale;
-  const double decades =
-      shape < 1e-4 ? excess / std::log(10.0)
-                   : std::log1p(shape * excess) / (shape * std::log(10.0));
-  return static_cast<float>(
-      std::min<double>(kStep * (kQuantiles - 1) + decades, kLargest));
+      (static_cast<double>(v) - tail_start()) / values_[kScale];
+  return values_[kTailBegin] +
+         (shape < 1e-4 ? excess / std::log(10.0)
+                       : std::log1p(shape * excess) / (shape * std::log(10.0)));
 }
 
 }  // namespace telltale::model

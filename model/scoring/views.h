@@ -14,25 +14,24 @@ enum class SlowView {
 inline constexpr int kSlowViews = 4;
 
 // Where the views of an instant stand in a row: magnitudes of any unit, larger
-// for stranger. m horizons, T channels forecast.
+// for stranger; NaN where there is nothing to see. m horizons, T channels
+// forecast.
 struct ViewLayout {
   int horizons = 0;  // m
   int targets = 0;   // T
 
-  // The residual over its deviation.
-  size_t Magnitude(int horizon, int target) const {
-    return At(horizon, target);
-  }
-  // Its moving average.
+  // The residual of the shortest horizon over its deviation.
+  size_t Magnitude(int target) const { return At(0, target); }
+  // The moving average of what a residual is beyond those of other channels.
   size_t Average(int horizon, int target) const {
-    return At(horizons + horizon, target);
+    return At(1 + horizon, target);
   }
   // How clearly an effect that was forecast has not come.
-  size_t Absence(int target) const { return At(2 * horizons, target); }
+  size_t Absence(int target) const { return At(1 + horizons, target); }
   size_t Slow(SlowView view, int target) const {
-    return At(2 * horizons + 1 + static_cast<int>(view), target);
+    return At(2 + horizons + static_cast<int>(view), target);
   }
-  size_t count() const { return At(2 * horizons + 1 + kSlowViews, 0); }
+  size_t count() const { return At(2 + horizons + kSlowViews, 0); }
 
  private:
   size_t At(int row, int target) const {

@@ -23,9 +23,10 @@ struct TrainingOptions {
   int window = 0;   // instants a window; 0: twice the context
   double learning_rate = 4e-3;
   int warm_up_steps = 50;
-  double weight_decay = 1e-2;
+  double weight_decay = 0.3;
   double clip_norm = 1;
-  double input_noise = 0.2;  // added to training inputs, in scaled units
+  // Added to training inputs, in scaled units; less where there are many.
+  double input_noise = 0.2;
   // The last part of each segment, or this share of many short ones, held out
   // for early stopping, calibration and threshold.
   double held_out = 0.25;

@@ -6,7 +6,6 @@
 #include <cstdint>
 #include <filesystem>
 #include <iostream>
-#include <iterator>
 #include <limits>
 #include <memory>
 #include <optional>
@@ -195,8 +194,8 @@ void AnnounceTraining(const std::vector<data::Series>& segments) {
                                Grouped(instants),
                                segments.front().channels.size());
   if (segments.size() > 1) {
-    std::cerr << absl::StrFormat(" in %s segments",
-                                 Grouped(std::ssize(segments)));
+    std::cerr << absl::StrFormat(
+        " in %s segments", Grouped(static_cast<int64_t>(segments.size())));
   }
   std::cerr << '\n';
   for (const std::string& note : ChannelNotes(

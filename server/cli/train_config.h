@@ -36,7 +36,7 @@ struct TrainConfig {
 //   [training]
 //   seed = 1             threads = 0          steps = 0       batch = 8
 //   window = 0           learning_rate = 4e-3 warm_up_steps = 50
-//   weight_decay = 1e-2  clip_norm = 1.0      held_out = 0.25
+//   weight_decay = 0.3   clip_norm = 1.0      held_out = 0.25
 //   false_alarms = "5/10000"                  # or "2/day"
 //
 //   [encoder]            # the names of model/encoder_config.h

@@ -24,6 +24,7 @@ EncoderConfig Encoder() {
 
 std::vector<data::Series> Segments(const std::vector<int>& lengths) {
   std::vector<data::Series> segments;
+  segments.reserve(lengths.size());
   for (int length : lengths) segments.push_back(PlantSeries(1, length));
   return segments;
 }

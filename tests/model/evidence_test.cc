@@ -50,13 +50,13 @@ class EvidenceTest : public testing::Test {
 };
 
 TEST_F(EvidenceTest, IsThatOfTheWorstHorizonAndView) {
-  views_[layout_.Magnitude(1, 0)] = 5;
-  EXPECT_EQ(Judge()[0].horizon, 1);
-  EXPECT_EQ(Judge()[0].evidence, Of(layout_.Magnitude(1, 0)));
-
-  views_[layout_.Average(0, 0)] = 9;
+  views_[layout_.Magnitude(0)] = 5;
   EXPECT_EQ(Judge()[0].horizon, 0);
-  EXPECT_EQ(Judge()[0].evidence, Of(layout_.Average(0, 0)));
+  EXPECT_EQ(Judge()[0].evidence, Of(layout_.Magnitude(0)));
+
+  views_[layout_.Average(1, 0)] = 9;
+  EXPECT_EQ(Judge()[0].horizon, 1);
+  EXPECT_EQ(Judge()[0].evidence, Of(layout_.Average(1, 0)));
 
   views_[layout_.Absence(0)] = 15;
   EXPECT_EQ(Judge()[0].evidence, Of(layout_.Absence(0)));
@@ -65,24 +65,24 @@ TEST_F(EvidenceTest, IsThatOfTheWorstHorizonAndView) {
   EXPECT_EQ(Judge()[0].evidence, Of(layout_.Slow(SlowView::kResidual, 0)));
 }
 
-TEST_F(EvidenceTest, AnAverageSpeaksOnlyWhereThereIsAResidual) {
-  views_[layout_.Magnitude(1, 0)] = kMissing;
-  views_[layout_.Average(1, 0)] = 9;
+TEST_F(EvidenceTest, AHorizonWithoutAResidualIsNotTheOneToShow) {
+  views_[layout_.Average(1, 0)] = kMissing;
 
   EXPECT_EQ(Judge()[0].horizon, 0);
   EXPECT_LT(Judge()[0].evidence, 2);
 }
 
 TEST_F(EvidenceTest, AChannelWithoutResidualsIsNotJudged) {
-  for (int h : {0, 1}) views_[layout_.Magnitude(h, 0)] = kMissing;
-  views_[layout_.Absence(0)] = 9;
+  views_[layout_.Magnitude(0)] = kMissing;
+  for (int h : {0, 1}) views_[layout_.Average(h, 0)] = kMissing;
+  views_[layout_.Absence(0)] = kMissing;
 
   EXPECT_EQ(Judge()[0].horizon, -1);
   EXPECT_EQ(Judge()[0].evidence, 0);
 }
 
 TEST_F(EvidenceTest, NoveltyIsWeighedAgainstResiduals) {
-  views_[layout_.Magnitude(0, 1)] = 4;
+  views_[layout_.Magnitude(1)] = 4;
   float sum = 0;
   for (SlowView view :
        {SlowView::kHabituated, SlowView::kShape, SlowView::kDistance}) {
@@ -93,7 +93,7 @@ TEST_F(EvidenceTest, NoveltyIsWeighedAgainstResiduals) {
 
   // A weight of one: the mean of both.
   EXPECT_FLOAT_EQ(Judge()[1].evidence,
-                  (Of(layout_.Magnitude(0, 1)) + sum / 3) / 2);
+                  (Of(layout_.Magnitude(1)) + sum / 3) / 2);
   EXPECT_LT(Judge()[0].evidence, 2);
 }
 

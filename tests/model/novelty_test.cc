@@ -203,9 +203,9 @@ TEST(NoveltyTracker, GoesOnFromSavedBytes) {
 
 TEST(NoveltyWeight, RisesWithWhatForecastsLeaveOver) {
   EXPECT_EQ(NoveltyWeight(0.1F, 1), 0);
-  EXPECT_EQ(NoveltyWeight(1, 1), 0);
-  EXPECT_GT(NoveltyWeight(2, 1), 0);
-  EXPECT_GT(NoveltyWeight(8, 1), NoveltyWeight(2, 1));
+  EXPECT_EQ(NoveltyWeight(2, 1), 0);
+  EXPECT_GT(NoveltyWeight(4, 1), 0);
+  EXPECT_GT(NoveltyWeight(8, 1), NoveltyWeight(4, 1));
   EXPECT_EQ(NoveltyWeight(1e6F, 0), 6);
 }
 

@@ -38,7 +38,7 @@ class VerdictSamplingTest : public testing::Test {
       EXPECT_EQ(range.length(), kLength);
       EXPECT_GE(range.begin, training_[0].begin);
       EXPECT_LE(range.end, training_[0].end);
-      const int faults = labels_.CountInstants(range);
+      const double faults = labels_.CountInstants(range);
       drawn.showing += faults > 0 ? 1.0 / kWindows : 0;
       drawn.fault_weight +=
           sampling.Weight(true) * faults / (1.0 * kLength * kWindows);
@@ -51,10 +51,10 @@ class VerdictSamplingTest : public testing::Test {
   const std::vector<data::Series> segments_ = {PlantSeries(1, 20'000)};
   const std::vector<Range> training_ = {{0, 100, 15'000}};
   FaultLabels labels_;
-  const Scaler scaler_ = {std::vector<float>(kPlantChannels, 0),
-                          std::vector<float>(kPlantChannels, 1)};
+  const Scaler scaler_ = {std::vector<float>(kPlantChannels, 0.0F),
+                          std::vector<float>(kPlantChannels, 1.0F)};
   const InputEncoding encoding_{segments_[0].channels, scaler_};
-  const EncoderConfig config_;
+  const EncoderConfig config_ = {};
   const WindowSampler sampler_{segments_, kPlantCadenceNs, config_,
                                encoding_, labels_,         0};
 };

@@ -53,6 +53,7 @@ TEST(VerdictThreshold, IsAProbabilityOfOneHalfWithoutFaultsOrWithoutTheRest) {
 // faults, a quarter with one of 10, and the rest one of 1.
 std::vector<LabelledVerdict> ManyAlarms() {
   std::vector<LabelledVerdict> verdicts;
+  verdicts.reserve(22'000);
   for (int i = 0; i < 20'000; ++i) {
     verdicts.push_back({i % 100 == 0 ? 3.0F : -4.0F, false});
   }
