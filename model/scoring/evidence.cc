@@ -62,6 +62,8 @@ void JudgeViews(const Scoring& scoring, std::span<const float> views,
     channel = {};
     const float fast = Fastest(scoring, views, c, channel.horizon);
     if (channel.horizon < 0) continue;
+    const float magnitude = views[layout.Magnitude(c)];
+    channel.magnitude = std::isnan(magnitude) ? 0 : magnitude;
     channel.evidence = Combine(scoring, c, fast, views.subspan(first_slow),
                                std::span(scoring.curves).subspan(first_slow));
   }

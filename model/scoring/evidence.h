@@ -24,8 +24,9 @@ struct Scoring {
 
 // What one channel's views at one instant amount to.
 struct ChannelEvidence {
-  float evidence = 0;  // of all views
-  int horizon = -1;    // that tells most by its residual; -1: no residual
+  float evidence = 0;   // of all views
+  int horizon = -1;     // that tells most by its residual; -1: no residual
+  float magnitude = 0;  // of its own residual, in deviations
 };
 
 // The evidence of each channel [T] from the views of an instant.

@@ -3,10 +3,35 @@
 #include <algorithm>
 #include <cmath>
 #include <numbers>
+#include <numeric>
 
 #include "model/scoring/verdict_threshold.h"
 
 namespace telltale::model {
+
+namespace {
+
+// What evidence weighs, for a share, of a channel without a residual of its
+// own, against one whose residual is the largest.
+constexpr double kLeastWeight = 0.1;
+
+// What each channel's share is in proportion to.
+std::vector<double> Parts(std::span<const ChannelEvidence> evidence) {
+  float largest = 0;
+  for (const ChannelEvidence& channel : evidence) {
+    largest = std::max(largest, channel.magnitude);
+  }
+  std::vector<double> parts;
+  for (const ChannelEvidence& channel : evidence) {
+    const double own =
+        largest > 0 ? static_cast<double>(channel.magnitude) / largest : 1;
+    parts.push_back(static_cast<double>(channel.evidence) * channel.evidence *
+                    std::max(kLeastWeight, own));
+  }
+  return parts;
+}
+
+}  // namespace
 
 Severity SeverityOf(float score, float threshold) {
   const float beyond = score - threshold;
@@ -50,17 +75,15 @@ void FillContributions(
     std::span<const float> samples,
     const std::function<float(int target, int horizon)>& expected,
     InstantScore& score) {
-  double total = 0;
-  for (const ChannelEvidence& channel : evidence) {
-    total += static_cast<double>(channel.evidence) * channel.evidence;
-  }
+  const std::vector<double> parts = Parts(evidence);
+  const double total = std::accumulate(parts.begin(), parts.end(), 0.0);
   std::vector<int> order;
   for (size_t i = 0; i < evidence.size(); ++i) {
     if (evidence[i].horizon >= 0) order.push_back(static_cast<int>(i));
   }
   const auto stronger = [&](int a, int b) {
-    const float first = evidence[static_cast<size_t>(a)].evidence;
-    const float second = evidence[static_cast<size_t>(b)].evidence;
+    const double first = parts[static_cast<size_t>(a)];
+    const double second = parts[static_cast<size_t>(b)];
     return first != second ? first > second : a < b;
   };
   if (score.anomaly) {
@@ -74,8 +97,7 @@ void FillContributions(
   for (int target : order) {
     const ChannelEvidence& channel = evidence[static_cast<size_t>(target)];
     const int index = targets[static_cast<size_t>(target)];
-    const double part =
-        static_cast<double>(channel.evidence) * channel.evidence;
+    const double part = parts[static_cast<size_t>(target)];
     score.contributions.push_back(
         {.channel = index,
          .share = static_cast<float>(

@@ -26,7 +26,10 @@ void FillVerdict(const Checkpoint& checkpoint,
 bool AddVerdict(const Checkpoint& checkpoint, float logit, InstantScore& score);
 
 // The channels' shares of the score: each in proportion to its squared
-// evidence, so that a clear culprit stands out of many ordinary channels.
+// evidence, so that a clear culprit stands out of many ordinary channels, and
+// the more the larger its own residual is beside the others': a channel that
+// goes with a faulty one parts from it as far as the fault goes, though it is
+// as it was forecast.
 // `expected(target, horizon)` is the forecast in the channel's unit.
 void FillContributions(
     std::span<const ChannelEvidence> evidence, std::span<const int> targets,

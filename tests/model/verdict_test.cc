@@ -113,6 +113,19 @@ TEST(FillContributions, SharesByTheSquareOfTheEvidence) {
   EXPECT_EQ(score.contributions[1].expected, 0);
 }
 
+TEST(FillContributions, BlamesNotTheChannelThatAFaultyOnePartsFrom) {
+  // As far apart, but one of them is as it was forecast.
+  const InstantScore score =
+      Contribute({{5, 0, 0.2F}, {4, 0, 8}, {1, 1, 4}}, true);
+
+  ASSERT_EQ(score.contributions.size(), 3);
+  EXPECT_EQ(score.contributions[0].channel, 2);
+  EXPECT_FLOAT_EQ(score.contributions[0].share, 16 / (16 + 2.5F + 0.5F));
+  EXPECT_EQ(score.contributions[1].channel, 0);
+  EXPECT_FLOAT_EQ(score.contributions[1].share, 2.5F / (16 + 2.5F + 0.5F));
+  EXPECT_EQ(score.contributions[2].channel, 3);
+}
+
 TEST(FillContributions, NamesTheLargestAloneWhenThereIsNoAlarm) {
   const InstantScore score = Contribute({{1, 0}, {0.5F, 1}, {2, 1}}, false);
 
