@@ -25,6 +25,7 @@ struct Series {
   TimeForm time_form = TimeForm::kSeconds;
   std::vector<int64_t> time_ns;  // since 1970, or since the run's own zero
   std::vector<float> samples;    // [length, channels.size()]
+  std::string name;  // for messages: where it was read from; may be empty
 
   int length() const { return static_cast<int>(time_ns.size()); }
   std::span<const float> Instant(int t) const {

@@ -99,6 +99,22 @@ absl::StatusOr<std::vector<Series>> ReadSeveral(
   return segments;
 }
 
+absl::StatusOr<std::vector<Series>> ReadUnnamed(const std::string& spec) {
+  if (IsList(spec)) return ReadSeveral(SplitAtCommas(spec));
+  if (spec.ends_with(".npy")) return ReadNpySegments(spec);
+  if (spec.ends_with(".csv")) {
+    absl::StatusOr<Series> series = ReadCsv(spec);
+    if (!series.ok()) return series.status();
+    std::vector<Series> segments;
+    segments.push_back(*std::move(series));
+    return segments;
+  }
+  return absl::InvalidArgumentError(absl::StrFormat(
+      "cannot tell what \"%s\" holds; expected a path that ends in .csv or "
+      ".npy",
+      spec));
+}
+
 }  // namespace
 
 absl::StatusOr<Series> ReadSeries(const std::string& spec) {
@@ -113,19 +129,14 @@ absl::StatusOr<Series> ReadSeries(const std::string& spec) {
 }
 
 absl::StatusOr<std::vector<Series>> ReadSegments(const std::string& spec) {
-  if (IsList(spec)) return ReadSeveral(SplitAtCommas(spec));
-  if (spec.ends_with(".npy")) return ReadNpySegments(spec);
-  if (spec.ends_with(".csv")) {
-    absl::StatusOr<Series> series = ReadCsv(spec);
-    if (!series.ok()) return series.status();
-    std::vector<Series> segments;
-    segments.push_back(*std::move(series));
-    return segments;
+  absl::StatusOr<std::vector<Series>> segments = ReadUnnamed(spec);
+  if (!segments.ok()) return segments;
+  for (size_t i = 0; i < segments->size(); ++i) {
+    (*segments)[i].name = segments->size() == 1
+                              ? spec
+                              : absl::StrFormat("%s, segment %d", spec, i);
   }
-  return absl::InvalidArgumentError(absl::StrFormat(
-      "cannot tell what \"%s\" holds; expected a path that ends in .csv or "
-      ".npy",
-      spec));
+  return segments;
 }
 
 }  // namespace telltale::data

@@ -43,9 +43,9 @@ absl::Status DivideByTime(std::span<const data::Series> segments, int segment,
       TrainingEnd(series, segments[0].CadenceNs(), split, longest_horizon);
   if (end < kLeastTrainingInstants) {
     return absl::InvalidArgumentError(absl::StrFormat(
-        "segment %d leaves %d instants to train on, of %d; %d are needed: "
-        "give a longer segment, hold out less, or forecast less far ahead",
-        segment, end, length, kLeastTrainingInstants));
+        "%s leaves %d instants to train on, of %d; %d are needed: give a "
+        "longer recording, hold out less, or forecast less far ahead",
+        NameOf(segments, segment), end, length, kLeastTrainingInstants));
   }
   division.training.push_back({segment, 0, end});
   division.held_out.push_back({segment, split, length});
@@ -83,6 +83,11 @@ void Deal(std::span<const data::Series> segments, std::vector<int> dealt,
 
 }  // namespace
 
+std::string NameOf(std::span<const data::Series> segments, int segment) {
+  const std::string& name = segments[static_cast<size_t>(segment)].name;
+  return name.empty() ? absl::StrFormat("segment %d", segment) : name;
+}
+
 absl::StatusOr<Division> Divide(std::span<const data::Series> segments,
                                 const FaultLabels& labels, double held_out,
                                 const EncoderConfig& encoder) {
@@ -107,13 +112,16 @@ absl::StatusOr<Division> Divide(std::span<const data::Series> segments,
     Deal(segments, faulty, held_out, division);
     division.whole = divided.empty();
   }
+  absl::Status refusal;
   for (int segment : divided) {
-    if (auto s = DivideByTime(segments, segment, held_out,
-                              encoder.horizons.back(), division);
-        !s.ok()) {
-      return s;
-    }
+    auto s = DivideByTime(segments, segment, held_out, encoder.horizons.back(),
+                          division);
+    if (s.ok()) continue;
+    const int length = segments[static_cast<size_t>(segment)].length();
+    division.training.push_back({segment, 0, length});
+    refusal.Update(s);
   }
+  if (division.held_out.empty()) return refusal;
   std::ranges::sort(division.training, {}, &Range::segment);
   std::ranges::sort(division.held_out, {}, &Range::segment);
   for (const Range& range : division.training) {

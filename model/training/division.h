@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "absl/status/statusor.h"
@@ -21,6 +22,9 @@ struct Division {
   bool whole = false;
 };
 
+// What messages call a segment: its name, or its number.
+std::string NameOf(std::span<const data::Series> segments, int segment);
+
 // Divides each segment by time, its last part being held out, so that no target
 // of the training part is a held-out instant.
 //
@@ -29,6 +33,9 @@ struct Division {
 // they are dealt whole instead: a share of them is held out, and so is the same
 // share of those with labelled faults. Which ones depends on nothing but their
 // number and labels.
+//
+// A segment that is too short to be divided, beside others that are not, is
+// trained on as a whole.
 //
 // kInvalidArgument: too little is left to train on.
 absl::StatusOr<Division> Divide(std::span<const data::Series> segments,

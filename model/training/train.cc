@@ -11,6 +11,7 @@
 #include "absl/strings/str_format.h"
 #include "nlohmann/json.hpp"
 
+#include "data/channel_summary.h"
 #include "model/checkpoint/sha256.h"
 #include "model/scoring/calibration.h"
 #include "model/scoring/verdict_threshold.h"
@@ -55,21 +56,24 @@ absl::Status CheckSegments(std::span<const data::Series> segments) {
   for (size_t i = 0; i < segments.size(); ++i) {
     if (segments[i].channels != segments[0].channels) {
       return absl::InvalidArgumentError(absl::StrFormat(
-          "segment %d has other channels than segment 0: names, units, kinds "
-          "and order must be the same",
-          i));
+          "%s has other channels than %s: names, units, kinds and order must "
+          "be the same",
+          NameOf(segments, static_cast<int>(i)), NameOf(segments, 0)));
     }
-    if (segments[i].length() < kLeastSegment) {
+    if (segments.size() > 1 && segments[i].length() < kLeastSegment) {
       return absl::InvalidArgumentError(
-          absl::StrFormat("segment %d has %d instants; training needs %d", i,
+          absl::StrFormat("%s has %d instants; training needs %d of each "
+                          "recording: give a longer one, or leave it out",
+                          NameOf(segments, static_cast<int>(i)),
                           segments[i].length(), kLeastSegment));
     }
     instants += segments[i].length();
   }
   if (instants < kLeastInstants) {
     return absl::InvalidArgumentError(
-        absl::StrFormat("there are %d instants in all; training needs %d",
-                        instants, kLeastInstants));
+        absl::StrFormat("%s: %d instants in all; training needs %d, and "
+                        "thousands to be good: record for longer",
+                        NameOf(segments, 0), instants, kLeastInstants));
   }
   return absl::OkStatus();
 }
@@ -101,6 +105,26 @@ absl::Status CheckOptions(const TrainingOptions& options) {
   encoder.input_width = 1;
   encoder.targets = 1;
   return encoder.Validate();
+}
+
+absl::Status CheckSamples(std::span<const data::Series> segments,
+                          std::span<const int> targets) {
+  if (targets.empty()) {
+    return absl::InvalidArgumentError(absl::StrFormat(
+        "%s: none of the channels is continuous, so that there is nothing to "
+        "forecast; declare one with [channels.NAME] kind = \"continuous\"",
+        NameOf(segments, 0)));
+  }
+  const auto summaries = data::SummariseChannels(segments);
+  if (std::ranges::any_of(targets, [&](int channel) {
+        return summaries[static_cast<size_t>(channel)].samples > 0;
+      })) {
+    return absl::OkStatus();
+  }
+  return absl::InvalidArgumentError(absl::StrFormat(
+      "%s: none of the continuous channels has a sample, all are missing; "
+      "give a recording that holds some",
+      NameOf(segments, 0)));
 }
 
 Scaler FitScaler(std::span<const data::Series> segments,
@@ -143,6 +167,23 @@ absl::StatusOr<std::string> HashData(std::span<const data::Series> segments) {
   return Sha256Hex(digests);
 }
 
+// What was seen of the channels, in their order and units.
+nlohmann::json DescribeChannels(std::span<const data::Series> segments) {
+  nlohmann::json described = {{"missing", nlohmann::json::array()},
+                              {"lowest", nlohmann::json::array()},
+                              {"highest", nlohmann::json::array()}};
+  for (const data::ChannelSummary& summary :
+       data::SummariseChannels(segments)) {
+    const bool any = summary.samples > 0;
+    described["missing"].push_back(summary.missing);
+    described["lowest"].push_back(any ? nlohmann::json(summary.lowest)
+                                      : nlohmann::json());
+    described["highest"].push_back(any ? nlohmann::json(summary.highest)
+                                       : nlohmann::json());
+  }
+  return described;
+}
+
 std::string RecordTraining(std::span<const data::Series> segments,
                            const FaultLabels& labels,
                            const TrainingOptions& options,
@@ -175,6 +216,7 @@ std::string RecordTraining(std::span<const data::Series> segments,
       {"loss", outcome.loss},
       {"held_out_loss", outcome.held_out_loss},
       {"stopped_early", outcome.stopped},
+      {"channels", DescribeChannels(segments)},
   };
   if (!labels.empty()) record["labelled_instants"] = labelled;
   return record.dump();
@@ -254,10 +296,7 @@ absl::StatusOr<Checkpoint> Train(std::span<const data::Series> segments,
   const data::ChannelSet& channels = segments[0].channels;
   Scaler scaler = FitScaler(segments, division);
   const InputEncoding encoding(channels, scaler);
-  if (encoding.targets().empty()) {
-    return absl::InvalidArgumentError(
-        "none of the channels is continuous; there is nothing to forecast");
-  }
+  if (auto s = CheckSamples(segments, encoding.targets()); !s.ok()) return s;
   options.encoder.input_width = encoding.width();
   options.encoder.targets = static_cast<int>(encoding.targets().size());
   options.encoder.verdict = !labels.empty();

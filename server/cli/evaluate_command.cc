@@ -3,8 +3,10 @@
 #include <filesystem>
 #include <iostream>
 #include <memory>
+#include <optional>
 #include <string>
 #include <system_error>
+#include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -15,10 +17,15 @@
 #include "data/labels.h"
 #include "data/series_reader.h"
 #include "data/time_stamp.h"
+#include "model/checkpoint/checkpoint.h"
+#include "model/checkpoint/file_io.h"
 #include "model/checkpoint/recording_sketch.h"
+#include "model/checkpoint/sha256.h"
 #include "model/evaluation/baselines.h"
+#include "server/cli/card_markdown.h"
 #include "server/cli/commands.h"
 #include "server/cli/evaluation.h"
+#include "server/cli/evaluation_record.h"
 #include "server/cli/evaluation_table.h"
 #include "server/cli/failure.h"
 #include "server/cli/score_file.h"
@@ -36,6 +43,8 @@ struct EvaluateFlags {
   std::string labels;
   std::string data;
   std::string nominal;
+  std::string model;
+  std::string card;
   int buffer = kBuffer;
   bool include_training = false;
   bool json = false;
@@ -118,11 +127,60 @@ std::vector<data::LabelledEvent> LabelsOf(
   return labels;
 }
 
+// That the scores are the model's: its thresholds are told beside each.
+absl::Status CheckModel(const EvaluateFlags& flags, const ScoreFile& scores,
+                        const model::Checkpoint& checkpoint) {
+  if (!scores.threshold ||
+      *scores.threshold == checkpoint.threshold.threshold ||
+      *scores.threshold == checkpoint.lagged_threshold.threshold) {
+    return absl::OkStatus();
+  }
+  return absl::InvalidArgumentError(absl::StrFormat(
+      "--model: %s has a threshold of %g and the scores of %s one of %g; give "
+      "the model that scored them",
+      flags.model, checkpoint.threshold.threshold, flags.scores,
+      *scores.threshold));
+}
+
+std::string FileName(const std::string& path) {
+  return std::filesystem::path(path).filename().string();
+}
+
+// Adds the figures to the model's card, in its file and as Markdown.
+absl::Status Record(const EvaluateFlags& flags, const Evaluation& evaluation,
+                    model::Checkpoint& checkpoint) {
+  constexpr size_t kMostLabelBytes = size_t{1} << 30;
+  const auto labels = model::ReadFile(flags.labels, kMostLabelBytes);
+  if (!labels.ok()) return About(flags.labels, labels.status());
+  const auto hash = model::Sha256Hex(*labels);
+  if (!hash.ok()) return hash.status();
+  checkpoint.card = WithEvaluation(checkpoint.card,
+                                   {.scores = FileName(flags.scores),
+                                    .labels = FileName(flags.labels),
+                                    .labels_sha256 = *hash,
+                                    .data = FileName(flags.data),
+                                    .nominal = FileName(flags.nominal)},
+                                   evaluation);
+  if (auto s = checkpoint.Save(flags.model); !s.ok()) return s;
+  const std::string card =
+      flags.card.empty() ? CardPath(flags.model) : flags.card;
+  if (auto s = WriteCard(checkpoint, flags.model, card); !s.ok()) return s;
+  std::cerr << "added to " << flags.model << " and " << card << '\n';
+  return absl::OkStatus();
+}
+
 absl::Status RunEvaluate(const EvaluateFlags& flags) {
   const absl::StatusOr<ScoreFile> scores = ReadScoreFile(flags.scores);
   if (!scores.ok()) return scores.status();
   if (absl::Status status = CheckUnseen(flags, *scores); !status.ok()) {
     return status;
+  }
+  std::optional<model::Checkpoint> checkpoint;
+  if (!flags.model.empty()) {
+    auto loaded = model::Checkpoint::Load(flags.model);
+    if (!loaded.ok()) return loaded.status();
+    checkpoint = *std::move(loaded);
+    if (auto s = CheckModel(flags, *scores, *checkpoint); !s.ok()) return s;
   }
   const auto labels = data::ReadLabels(flags.labels);
   if (!labels.ok()) return labels.status();
@@ -137,7 +195,8 @@ absl::Status RunEvaluate(const EvaluateFlags& flags) {
   if (!std::cout) {
     return absl::DataLossError("standard output cannot be written");
   }
-  return absl::OkStatus();
+  if (!checkpoint) return absl::OkStatus();
+  return Record(flags, *evaluation, *checkpoint);
 }
 
 }  // namespace
@@ -172,6 +231,14 @@ void AddEvaluateCommand(CLI::App& app, CommandResult& result) {
       "Other telemetry of the same channels, to fit those on");
   data->needs(nominal);
   nominal->needs(data);
+  CLI::Option* model = command->add_option(
+      "--model", flags->model,
+      "The model that gave the scores: adds the figures to its card, in the "
+      "file, whose version changes by it, and beside it as Markdown");
+  command
+      ->add_option("--card", flags->card,
+                   "Where to write the card instead of NAME.card.md")
+      ->needs(model);
   command->add_flag("--include-training", flags->include_training,
                     "Count instants that the model or the baselines were "
                     "fitted on as well; refused otherwise");

@@ -8,6 +8,7 @@
 #include <CLI/CLI.hpp>
 
 #include "model/checkpoint/checkpoint.h"
+#include "server/cli/card_markdown.h"
 #include "server/cli/commands.h"
 #include "server/cli/failure.h"
 #include "server/cli/model_card.h"
@@ -20,7 +21,16 @@ constexpr int kFailure = 1;
 struct InspectFlags {
   std::string model;
   bool json = false;
+  bool markdown = false;
 };
+
+std::string Describe(const InspectFlags& flags,
+                     const model::Checkpoint& checkpoint,
+                     const std::string& version) {
+  if (flags.json) return ModelCardJson(checkpoint, flags.model, version);
+  if (flags.markdown) return CardMarkdown(checkpoint, flags.model, version);
+  return ModelCard(checkpoint, flags.model, version);
+}
 
 }  // namespace
 
@@ -32,7 +42,12 @@ void AddInspectCommand(CLI::App& app, CommandResult& result) {
       ->add_option("--model", flags->model, "File that `telltale train` wrote")
       ->option_text("FILE")
       ->required();
-  command->add_flag("--json", flags->json, "One JSON object");
+  CLI::Option* json =
+      command->add_flag("--json", flags->json, "One JSON object");
+  command
+      ->add_flag("--markdown", flags->markdown,
+                 "The model card, as `telltale train` writes it")
+      ->excludes(json);
   command->callback([flags, &result] {
     std::string version;
     const auto checkpoint = model::Checkpoint::Load(flags->model, &version);
@@ -41,9 +56,7 @@ void AddInspectCommand(CLI::App& app, CommandResult& result) {
       result.exit_code = kFailure;
       return;
     }
-    std::cout << (flags->json
-                      ? ModelCardJson(*checkpoint, flags->model, version)
-                      : ModelCard(*checkpoint, flags->model, version));
+    std::cout << Describe(*flags, *checkpoint, version);
   });
 }
 

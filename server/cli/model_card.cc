@@ -9,49 +9,11 @@
 #include "absl/strings/str_format.h"
 #include <nlohmann/json.hpp>
 
-#include "data/time_stamp.h"
 #include "model/scoring/verdict_threshold.h"
+#include "server/cli/card_text.h"
 
 namespace telltale::server {
 namespace {
-
-using Json = nlohmann::json;
-
-// Later than this, a time stamp is a date and not a run's own clock.
-constexpr int64_t kDatesBeginNs = 100'000'000'000'000'000;  // 1973
-
-Json ParseObject(const std::string& text) {
-  Json json = Json::parse(text, nullptr, /*allow_exceptions=*/false);
-  return json.is_object() ? json : Json::object();
-}
-
-// A field as text; "?" where a record has none.
-std::string FieldText(const Json& json, const char* name) {
-  const auto field = json.find(name);
-  if (field == json.end()) return "?";
-  if (field->is_number_integer()) return Grouped(field->get<int64_t>());
-  if (field->is_number()) return absl::StrFormat("%.4g", field->get<double>());
-  if (field->is_string()) return field->get<std::string>();
-  return field->dump();
-}
-
-std::string TimeText(const Json& json, const char* name) {
-  const auto field = json.find(name);
-  if (field == json.end() || !field->is_number_integer()) return "?";
-  const auto time_ns = field->get<int64_t>();
-  if (time_ns >= kDatesBeginNs) {
-    return data::FormatTimeStamp(time_ns, data::TimeForm::kRfc3339);
-  }
-  return data::FormatTimeStamp(time_ns, data::TimeForm::kSeconds) + " s";
-}
-
-int64_t ParameterCount(const model::Checkpoint& checkpoint) {
-  int64_t count = 0;
-  for (const model::NamedTensor& tensor : checkpoint.parameters.tensors()) {
-    count += static_cast<int64_t>(tensor.size);
-  }
-  return count;
-}
 
 std::string FileSize(const std::string& path) {
   std::error_code error;
@@ -61,6 +23,10 @@ std::string FileSize(const std::string& path) {
                          Grouped((static_cast<int64_t>(bytes) + 1023) / 1024));
 }
 
+std::string Line(const char* label, const std::string& text) {
+  return absl::StrFormat("  %-11s %s\n", label, text);
+}
+
 // "threshold" and its history, the label left to the caller.
 std::string ThresholdText(const model::ThresholdRecord& record) {
   const double per_10k =
@@ -68,11 +34,23 @@ std::string ThresholdText(const model::ThresholdRecord& record) {
       static_cast<double>(std::max<int64_t>(1, record.instants));
   return absl::StrFormat(
       "%.2f, for a budget of %.4g false-alarm events per 10,000 instants; "
-      "%s in %s held-out instants, %.2g per 10,000 (95 %% interval %.2g to "
-      "%.2g)",
+      "%s in %s held-out instants, %s per 10,000 (95 %% interval %s to %s)",
       record.threshold, record.budget_per_10k, Grouped(record.events),
-      Grouped(record.instants), per_10k, record.low_per_10k,
-      record.high_per_10k);
+      Grouped(record.instants), RateText(per_10k), RateText(record.low_per_10k),
+      RateText(record.high_per_10k));
+}
+
+// What must be known before the model is relied on.
+std::string CautionText(const model::Checkpoint& checkpoint) {
+  std::string text;
+  if (IsQuick(checkpoint)) {
+    text += Line("caution",
+                 "a quick model (--quick), to try things out: train without it "
+                 "before relying on what it says");
+  }
+  const std::string wide = WideIntervalText(checkpoint.threshold);
+  if (!wide.empty()) text += Line("caution", wide);
+  return text;
 }
 
 std::string VerdictText(const model::Checkpoint& checkpoint) {
@@ -92,10 +70,6 @@ std::string StepsText(const Json& training) {
     text += "; stopped by hand";
   }
   return text;
-}
-
-std::string Line(const char* label, const std::string& text) {
-  return absl::StrFormat("  %-11s %s\n", label, text);
 }
 
 std::string LayerText(const model::EncoderConfig& config,
@@ -194,17 +168,6 @@ Json ChannelsJson(const data::ChannelSet& channels) {
 
 }  // namespace
 
-std::string Grouped(int64_t number) {
-  const std::string digits = absl::StrFormat("%d", number);
-  std::string grouped;
-  for (size_t i = 0; i < digits.size(); ++i) {
-    const bool after_digit = i > 0 && digits[i - 1] != '-';
-    if (after_digit && (digits.size() - i) % 3 == 0) grouped += ',';
-    grouped += digits[i];
-  }
-  return grouped;
-}
-
 std::string ModelCard(const model::Checkpoint& checkpoint,
                       const std::string& path, const std::string& version) {
   const model::EncoderConfig& config = checkpoint.config;
@@ -231,6 +194,7 @@ std::string ModelCard(const model::Checkpoint& checkpoint,
                                config.width, config.heads, config.stem_taps));
   text += Line("threshold", ThresholdText(checkpoint.threshold));
   if (config.verdict) text += Line("verdict", VerdictText(checkpoint));
+  text += CautionText(checkpoint);
   return text + LayersText(config) + ChannelsText(checkpoint.channels) +
          TrainingText(checkpoint);
 }
@@ -261,11 +225,12 @@ std::string ModelCardJson(const model::Checkpoint& checkpoint,
 }
 
 std::string TrainingSummary(const model::Checkpoint& checkpoint,
-                            const std::string& path) {
+                            const std::string& path, const std::string& card) {
   return absl::StrFormat("%s, %s\n", path, FileSize(path)) +
          Line("parameters", Grouped(ParameterCount(checkpoint))) +
          Line("training", StepsText(ParseObject(checkpoint.training_record))) +
-         Line("threshold", ThresholdText(checkpoint.threshold));
+         Line("threshold", ThresholdText(checkpoint.threshold)) +
+         Line("card", card) + CautionText(checkpoint);
 }
 
 }  // namespace telltale::server

@@ -1,6 +1,5 @@
 #pragma once
 
-#include <cstdint>
 #include <string>
 
 #include "model/checkpoint/checkpoint.h"
@@ -16,11 +15,9 @@ std::string ModelCard(const model::Checkpoint& checkpoint,
 std::string ModelCardJson(const model::Checkpoint& checkpoint,
                           const std::string& path, const std::string& version);
 
-// What came of a training, in a few lines; `path` is the file it was saved as.
+// What came of a training, in a few lines; `path` is the file it was saved as,
+// `card` its card.
 std::string TrainingSummary(const model::Checkpoint& checkpoint,
-                            const std::string& path);
-
-// 1234567 as "1,234,567".
-std::string Grouped(int64_t number);
+                            const std::string& path, const std::string& card);
 
 }  // namespace telltale::server

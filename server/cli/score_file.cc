@@ -21,12 +21,12 @@
 namespace telltale::server {
 namespace {
 
-constexpr std::array<std::string_view, 13> kHeadings = {
+constexpr std::array<std::string_view, 14> kHeadings = {
     "time",           "score",       "anomaly",
     "cause_time",     "cause2_time", "cause3_time",
     "cause4_time",    "cause5_time", "masking_pointed",
     "masking_random", "trained",     "segment",
-    "channel"};
+    "channel",        "threshold"};
 constexpr size_t kTime = 0;
 constexpr size_t kScore = 1;
 constexpr size_t kAnomaly = 2;
@@ -37,6 +37,7 @@ constexpr size_t kMaskingRandom = 9;
 constexpr size_t kTrained = 10;
 constexpr size_t kSegment = 11;
 constexpr size_t kChannel = 12;
+constexpr size_t kThreshold = 13;
 
 class ScoreFileReader {
  public:
@@ -157,6 +158,12 @@ absl::Status ScoreFileReader::ReadRow() {
     file_.trained += *trained ? 1 : 0;
   }
   if (Has(kChannel)) ReadChannel();
+  if (Has(kThreshold)) {
+    const absl::StatusOr<std::optional<float>> threshold =
+        ReadNumber(kThreshold);
+    if (!threshold.ok()) return threshold.status();
+    if (threshold->has_value()) file_.threshold = *threshold;
+  }
   if (!*anomaly) return absl::OkStatus();
   if (absl::Status status = ReadCauses(); !status.ok()) return status;
   return ReadMasking();

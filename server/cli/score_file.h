@@ -22,6 +22,8 @@ struct ScoreFile {
   std::vector<uint8_t> alarms;  // 1: the detector calls it an anomaly
   int scored = 0;               // instants with a score
   int trained = 0;  // instants that the model was trained or calibrated on
+  // The last one told; none where there is no such column.
+  std::optional<float> threshold;
   bool has_causes = false;  // whether there are cause columns
   // What alarmed instants point back to, strongest first, by their index.
   std::map<int, std::vector<int64_t>> causes_ns;
@@ -42,9 +44,9 @@ struct ScoreFile {
   int length() const { return static_cast<int>(time_ns.size()); }
 };
 
-// Reads the columns time, score, anomaly and, where they are, channel,
-// cause_time, cause2_time to cause5_time, masking_pointed, masking_random,
-// trained and segment; others are passed over.
+// Reads the columns time, score, anomaly and, where they are, threshold,
+// channel, cause_time, cause2_time to cause5_time, masking_pointed,
+// masking_random, trained and segment; others are passed over.
 //
 // kNotFound, kPermissionDenied: cannot be opened. kInvalidArgument, naming
 // file, line, column and text: a column that is missing or stands twice, time

@@ -22,8 +22,12 @@
 #include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 
+#include "data/channel_summary.h"
 #include "data/series.h"
 #include "model/training/train.h"
+#include "server/cli/card_markdown.h"
+#include "server/cli/card_text.h"
+#include "server/cli/channel_notes.h"
 #include "server/cli/commands.h"
 #include "server/cli/failure.h"
 #include "server/cli/false_alarm_budget.h"
@@ -37,6 +41,8 @@ namespace {
 
 constexpr int kFailure = 1;
 constexpr int kUsage = 2;
+// Enough to see a model take shape.
+constexpr int kQuickSteps = 100;
 
 struct TrainFlags {
   std::vector<std::string> data;
@@ -48,6 +54,8 @@ struct TrainFlags {
   std::optional<int> steps;
   std::optional<int> window;
   std::string false_alarms;
+  bool quick = false;
+  std::string card;
 };
 
 std::atomic<bool> g_stop_asked = false;
@@ -74,6 +82,7 @@ absl::StatusOr<TrainConfig> GatherConfig(const TrainFlags& flags) {
   model::TrainingOptions& options = config.options;
   options.seed = flags.seed.value_or(options.seed);
   options.threads = flags.threads.value_or(options.threads);
+  if (flags.quick) options.steps = kQuickSteps;
   options.steps = flags.steps.value_or(options.steps);
   options.window = flags.window.value_or(options.window);
   if (!flags.false_alarms.empty()) {
@@ -87,28 +96,43 @@ absl::StatusOr<TrainConfig> GatherConfig(const TrainFlags& flags) {
   return config;
 }
 
-// Before hours of training rather than after them.
-absl::Status CheckOut(const TrainFlags& flags) {
+std::string CardOf(const TrainFlags& flags) {
+  return flags.card.empty() ? CardPath(flags.out) : flags.card;
+}
+
+absl::Status CheckWritten(const char* flag, const std::string& path,
+                          const TrainFlags& flags) {
   namespace fs = std::filesystem;
   std::error_code error;
-  const fs::path out(flags.out);
+  const fs::path out(path);
   const fs::path folder = out.has_parent_path() ? out.parent_path() : ".";
   if (fs::is_directory(out, error) || !fs::is_directory(folder, error) ||
       access(folder.c_str(), W_OK) != 0) {
     return absl::InvalidArgumentError(absl::StrFormat(
-        "--out: %s cannot be written; give a file in a folder that exists and "
+        "%s: %s cannot be written; give a file in a folder that exists and "
         "can be written",
-        flags.out));
+        flag, path));
   }
   std::vector<std::string> inputs = flags.data;
   inputs.push_back(flags.labels);
+  inputs.push_back(flags.config);
   for (const std::string& input : inputs) {
     if (fs::equivalent(input, out, error)) {
       return absl::InvalidArgumentError(absl::StrFormat(
-          "--out: %s is read as well; give another name", flags.out));
+          "%s: %s is read as well; give another name", flag, path));
     }
   }
   return absl::OkStatus();
+}
+
+// Before hours of training rather than after them.
+absl::Status CheckOut(const TrainFlags& flags) {
+  if (auto s = CheckWritten("--out", flags.out, flags); !s.ok()) return s;
+  if (flags.card == flags.out) {
+    return absl::InvalidArgumentError(absl::StrFormat(
+        "--card: %s is the model itself; give another name", flags.card));
+  }
+  return CheckWritten("--card", CardOf(flags), flags);
 }
 
 // "1:05" for 65 seconds.
@@ -158,7 +182,8 @@ std::string MakeCard(const TrainFlags& flags) {
     files.push_back(std::filesystem::path(spec).filename().string());
   }
   const nlohmann::json card = {{"software", "telltale " TELLTALE_VERSION},
-                               {"data", files}};
+                               {"data", files},
+                               {"quick", flags.quick}};
   return card.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
 }
 
@@ -173,6 +198,10 @@ void AnnounceTraining(const std::vector<data::Series>& segments) {
         " in %s segments", Grouped(static_cast<int64_t>(segments.size())));
   }
   std::cerr << '\n';
+  for (const std::string& note : ChannelNotes(
+           segments.front().channels, data::SummariseChannels(segments))) {
+    std::cerr << "channels " << note << '\n';
+  }
 }
 
 absl::Status Train(const TrainFlags& flags, TrainConfig config) {
@@ -203,7 +232,9 @@ absl::Status Train(const TrainFlags& flags, TrainConfig config) {
   if (!checkpoint.ok()) return checkpoint.status();
   checkpoint->card = MakeCard(flags);
   if (auto s = checkpoint->Save(flags.out); !s.ok()) return s;
-  std::cout << TrainingSummary(*checkpoint, flags.out);
+  const std::string card = CardOf(flags);
+  if (auto s = WriteCard(*checkpoint, flags.out, card); !s.ok()) return s;
+  std::cout << TrainingSummary(*checkpoint, flags.out, card);
   return absl::OkStatus();
 }
 
@@ -241,6 +272,10 @@ void AddSettings(CLI::App& command, TrainFlags& flags) {
                   "[0]")
       ->option_text("N")
       ->check(CLI::Range(0, 10'000'000));
+  command.add_flag(
+      "--quick", flags.quick,
+      "Take 100 steps alone, to see that everything works; the model "
+      "says that it is not to be relied on");
   command
       .add_option("--window", flags.window,
                   "Instants that an example of training spans; 0: twice the "
@@ -280,6 +315,11 @@ void AddTrainCommand(CLI::App& app, CommandResult& result) {
   command->add_option("--out", flags->out, "The model file to write")
       ->option_text("FILE")
       ->required();
+  command
+      ->add_option("--card", flags->card,
+                   "The model card to write, as Markdown [beside the model: "
+                   "NAME.card.md]")
+      ->option_text("FILE");
   AddSettings(*command, *flags);
   command->footer(
       "A flag wins over the file. Ctrl-C stops training and keeps the best "

@@ -1,5 +1,6 @@
 #include "model/training/division.h"
 
+#include <span>
 #include <string>
 #include <vector>
 
@@ -78,6 +79,25 @@ TEST(Divide, DealsManyShortSegmentsWhole) {
   EXPECT_THAT(seen, testing::Each(1));
 }
 
+TEST(Divide, TrainsOnTheWholeOfWhatIsTooShortBesideOthers) {
+  auto segments = Segments({400, 70});
+  segments[1].name = "short.csv";
+
+  const auto division = Divide(segments, {}, 0.25, Encoder());
+
+  ASSERT_TRUE(division.ok()) << division.status();
+  EXPECT_THAT(division->training,
+              testing::ElementsAre(Range{0, 0, 292}, Range{1, 0, 70}));
+  EXPECT_THAT(division->held_out, testing::ElementsAre(Range{0, 300, 400}));
+  EXPECT_EQ(division->training_instants, 362);
+
+  // There must be something to hold out.
+  EXPECT_THAT(Divide(std::span(segments).last(1), {}, 0.25, Encoder())
+                  .status()
+                  .message(),
+              HasSubstr("short.csv leaves 45 instants to train on, of 70"));
+}
+
 TEST(Divide, HoldsOutTheSameShareOfSegmentsWithFaults) {
   const auto segments = Segments(std::vector<int>(40, 128));
   const FaultLabels labels = Label(segments, {0, 1, 2, 3, 20, 21, 22, 23});
@@ -134,7 +154,7 @@ TEST(Divide, DividesAFewShortSegmentsByTime) {
 }
 
 TEST(Divide, RefusesASegmentThatLeavesTooLittle) {
-  const auto division = Divide(Segments({90, 400}), {}, 0.25, Encoder());
+  const auto division = Divide(Segments({90}), {}, 0.25, Encoder());
 
   EXPECT_THAT(std::string(division.status().message()),
               HasSubstr("segment 0 leaves 60 instants to train on, of 90"));

@@ -59,6 +59,51 @@ TEST_F(EvaluateCommandTest, TakesTheLabelsOfTheSegmentThatWasScored) {
   EXPECT_EQ(evaluate("start,end\n50,52\n")["labels"], 1);
 }
 
+TEST_F(EvaluateCommandTest, AddsItsFiguresToTheCardOfTheModel) {
+  const std::string model = TrainSmall();
+  const std::string flight = Path("flight.csv");
+  const std::string labels = Path("labels.csv");
+  const std::string scores = Path("flight.scores.csv");
+  Succeed({"simulate", "--seed", "3", "--steps", "3000", "--faults", "--out",
+           flight, "--labels", labels});
+  const std::vector<std::string> score = {"score", "--model", model, "--data",
+                                          flight,  "--out",   scores};
+  Succeed(score);
+  const std::string before = FileBytes(scores);
+
+  const std::string report =
+      Succeed({"evaluate", "--scores", scores, "--labels", labels, "--model",
+               model, "--json"});
+
+  const std::string card = FileBytes(Path("small.card.md"));
+  EXPECT_THAT(card, HasSubstr("### flight.scores.csv, labels.csv"));
+  EXPECT_THAT(card, HasSubstr("| random | "));
+  EXPECT_EQ(Succeed({"inspect", "--model", model, "--markdown"}), card);
+  const auto inspected =
+      nlohmann::json::parse(Succeed({"inspect", "--model", model, "--json"}));
+  EXPECT_EQ(inspected["card"]["evaluations"][0]["figures"],
+            nlohmann::json::parse(report));
+  // It is the same model all the same.
+  Succeed(score);
+  EXPECT_EQ(FileBytes(scores), before);
+}
+
+TEST_F(EvaluateCommandTest, AddsNothingToAnotherModel) {
+  const std::string model = TrainSmall();
+  const std::string bytes = FileBytes(model);
+  const std::string scores = WriteFile(
+      "scores.csv", "time,score,threshold,anomaly\n0,1,123,0\n1,2,123,0\n");
+  const std::string labels = WriteFile("labels.csv", "start,end\n");
+
+  const Outcome refused = Run(
+      {"evaluate", "--scores", scores, "--labels", labels, "--model", model});
+
+  EXPECT_EQ(refused.exit_code, 1);
+  EXPECT_THAT(refused.err,
+              HasSubstr("of 123; give the model that scored them"));
+  EXPECT_EQ(FileBytes(model), bytes);
+}
+
 TEST_F(EvaluateCommandTest, RefusesBaselinesOfWhatIsEvaluated) {
   const std::string model = TrainSmall();
   const std::string flight = Simulate("flight.csv", 2, 1'500, true);

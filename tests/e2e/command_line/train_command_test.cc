@@ -44,6 +44,26 @@ TEST_F(TrainCommandTest, WritesAModelThatInspectDescribes) {
               HasSubstr(json["version"].get<std::string>()));
 }
 
+TEST_F(TrainCommandTest, WritesTheModelsCard) {
+  const std::string data = Simulate("nominal.csv", 1, 1'200);
+  const std::string model = Path("m.safetensors");
+  const std::vector<std::string> train = {
+      "train", "--data", data, "--config", SmallConfig(), "--out", model};
+
+  Succeed(train);
+  std::vector<std::string> elsewhere = train;
+  elsewhere.insert(elsewhere.end(), {"--card", Path("card.md")});
+  Succeed(elsewhere);
+
+  const std::string card = FileBytes(Path("m.card.md"));
+  EXPECT_THAT(card, HasSubstr("- file nominal.csv\n"));
+  EXPECT_THAT(card, HasSubstr("1,200 instants in 1 segment(s)"));
+  EXPECT_THAT(card, HasSubstr("| thrust | "));
+  EXPECT_THAT(card, HasSubstr("Not evaluated"));
+  EXPECT_EQ(FileBytes(Path("card.md")), card);
+  EXPECT_EQ(Succeed({"inspect", "--model", model, "--markdown"}), card);
+}
+
 TEST_F(TrainCommandTest, GivesTheSameFileForTheSameSeedAndAnyThreads) {
   const std::string data = Simulate("nominal.csv", 1, 1'200);
   const std::string config = SmallConfig();
@@ -155,6 +175,10 @@ TEST_F(TrainCommandTest, SaysInOneLineWhatIsWrongWithTheFlags) {
       {{"train", "--data", data, "--out", Path("no/such/m")},
        "--out: " + Path("no/such/m")},
       {{"train", "--data", data, "--out", data}, "is read as well"},
+      {{"train", "--data", data, "--out", Path("m"), "--card", data},
+       "--card: " + data},
+      {{"train", "--data", data, "--out", Path("m"), "--card", Path("m")},
+       "is the model itself"},
       {{"train", "--data", data, "--out", Path("m"), "--config", bad},
        "bad.toml:2:1: [training] has no setting 'stepz'"},
       {{"train", "--data", data, "--out", Path("m"), "--config", "absent"},

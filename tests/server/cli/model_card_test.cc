@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
+#include "server/cli/card_text.h"
 #include "tests/support/plant_detector.h"
 
 namespace telltale::server {

@@ -62,6 +62,7 @@ TEST(ScoreFile, ReadsWhatTheScoreTableWrites) {
     EXPECT_TRUE(scores->has_causes);
     EXPECT_THAT(scores->top_channel, ElementsAre(-1, 0, 0));
     EXPECT_THAT(scores->channel_names, ElementsAre("a,b"));
+    EXPECT_EQ(scores->threshold, 3.0F);
     EXPECT_THAT(scores->causes_ns,
                 ElementsAre(Pair(2, ElementsAre(0, kSecond))));
   }
