@@ -2,9 +2,11 @@
 
 #include <algorithm>
 #include <cmath>
+#include <set>
 #include <vector>
 
 #include "model/input_encoding.h"
+#include "model/scoring/moving_averages.h"
 #include "model/scoring/novelty_calibration.h"
 #include "model/scoring/slow_means.h"
 #include "model/scoring/threshold.h"
@@ -14,18 +16,23 @@ namespace telltale::model {
 namespace {
 
 // Bounds of a tail's scale: of residuals and of their slow means in deviations,
-// of absence in units of its sum, of all magnitudes in parts of the channel's
-// unit, of evidence in decades. Means over minutes hardly range on nominal
-// telemetry; without a bound each real anomaly would ring on in them.
+// of absence in units of its sum, of levels in the channel's unit, of all
+// magnitudes in parts of the channel's unit, of evidence in decades. Means over
+// minutes hardly range on nominal telemetry; without a bound each real anomaly
+// would ring on in them.
 constexpr float kResidualTailFloor = 0.1F;
 constexpr float kSlowTailFloor = 1;
 constexpr float kAbsenceTailFloor = 4;
+constexpr float kLevelTailFloor = 0.1F;
 constexpr float kUnitTailFloor = 0.02F;
 constexpr float kEvidenceTailFloor = 0.1F;
 
 // A channel that hardly moved in training may move by this share of its
 // magnitude before that is much.
 constexpr float kLeastUnit = 0.01F;
+
+// Noise alone has an average that varies by a third of what it does.
+constexpr double kMostLevelShare = 0.6;
 
 // Parts of the held-out instants, each judged by curves of the others.
 constexpr size_t kFolds = 5;
@@ -58,6 +65,48 @@ std::vector<float> Units(std::span<const SegmentResiduals> segments,
     units[c] = std::max(1.0F, kLeastUnit * largest / scale);
   }
   return units;
+}
+
+// Whether a channel took more than Scaler::kFineSteps values.
+bool MovesFinely(std::span<const SegmentResiduals> segments, size_t target) {
+  std::set<float> values;
+  for (const SegmentResiduals& segment : segments) {
+    for (int64_t t = 0; t < segment.samples.rows(); ++t) {
+      const float x = segment.samples.Row(t)[target];
+      if (!std::isnan(x)) values.insert(x);
+      if (values.size() > Scaler::kFineSteps) return true;
+    }
+  }
+  return false;
+}
+
+// [T]: which channels moved about one level: those that took many values and
+// whose moving average varied by less than kMostLevelShare of what they did.
+std::vector<bool> Rests(std::span<const SegmentResiduals> segments,
+                        int targets) {
+  const auto width = static_cast<size_t>(targets);
+  std::vector<double> squares(width, 0.0);
+  std::vector<double> level_squares(width, 0.0);
+  std::vector<float> levels(width);
+  for (const SegmentResiduals& segment : segments) {
+    MovingAverages averages(width);
+    for (int64_t t = 0; t < segment.samples.rows(); ++t) {
+      const std::span<const float> row(segment.samples.Row(t), width);
+      averages.Push(row, levels);
+      for (size_t c = 0; c < width; ++c) {
+        if (std::isnan(row[c])) continue;
+        squares[c] += static_cast<double>(row[c]) * row[c];
+        level_squares[c] += static_cast<double>(levels[c]) * levels[c];
+      }
+    }
+  }
+  std::vector<bool> rests(width);
+  for (size_t c = 0; c < width; ++c) {
+    rests[c] =
+        std::sqrt(level_squares[c]) < kMostLevelShare * std::sqrt(squares[c]) &&
+        MovesFinely(segments, c);
+  }
+  return rests;
 }
 
 // The views of held-out instants, one row each.
@@ -123,8 +172,8 @@ class CurveFit {
  public:
   // Views all.
   CurveFit(const HeldOut& held_out, std::span<const float> units,
-           Scoring& scoring)
-      : held_out_(held_out), units_(units), scoring_(scoring) {}
+           const std::vector<bool>& rests, Scoring& scoring)
+      : held_out_(held_out), units_(units), rests_(rests), scoring_(scoring) {}
 
   void FitCurves(const Block& left_out) {
     const ViewLayout layout = scoring_.residuals.layout();
@@ -135,6 +184,9 @@ class CurveFit {
         FitCurve(left_out, layout.Average(h, c), ResidualFloor(h, c));
       }
       FitCurve(left_out, layout.Absence(c), kAbsenceTailFloor);
+      if (rests_[static_cast<size_t>(c)]) {
+        FitCurve(left_out, layout.Level(c), LevelFloor(c));
+      }
       for (int view = 0; view < kSlowViews; ++view) {
         if (!Follows(view, c)) continue;
         FitCurve(left_out, layout.Slow(static_cast<SlowView>(view), c),
@@ -183,6 +235,10 @@ class CurveFit {
                         residuals.deviation[residuals.Index(horizon, target)]);
   }
 
+  float LevelFloor(int target) const {
+    return kLevelTailFloor * units_[static_cast<size_t>(target)];
+  }
+
   float SlowFloor(int view, int target) const {
     if (view == static_cast<int>(SlowView::kResidual)) {
       return std::max(kSlowTailFloor,
@@ -193,6 +249,7 @@ class CurveFit {
 
   const HeldOut& held_out_;
   std::span<const float> units_;
+  const std::vector<bool>& rests_;
   Scoring& scoring_;
   std::vector<float> values_;
 };
@@ -285,7 +342,8 @@ void Calibrate(std::span<const SegmentResiduals> segments,
   for (size_t i = 0; i < segments.size(); ++i) {
     ViewSegment(segments, i, scoring, held_out);
   }
-  CurveFit fit(held_out, units, scoring);
+  const std::vector<bool> rests = Rests(segments, checkpoint.config.targets);
+  CurveFit fit(held_out, units, rests, scoring);
   std::vector<float> scores = SetThreshold(
       LargestEvidence(held_out, fit, scoring), false_alarms_per_10k,
       checkpoint.combined, checkpoint.threshold);

@@ -48,7 +48,9 @@ float Fastest(const Scoring& scoring, std::span<const float> views, int target,
       horizon = h;
     }
   }
-  return std::max(most, evidence(layout.Absence(target)));
+  if (horizon < 0) return most;
+  return std::max(
+      {most, evidence(layout.Absence(target)), evidence(layout.Level(target))});
 }
 
 }  // namespace

@@ -1,30 +1,12 @@
 #include "model/scoring/residual_scoring.h"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 
 #include "model/scoring/byte_io.h"
 
 namespace telltale::model {
 namespace {
-
-// The weights of the moving average, newest first; they add up to one.
-const std::array<float, ResidualScoring::kAverageTaps>& AverageWeights() {
-  static const auto kWeights = [] {
-    std::array<float, ResidualScoring::kAverageTaps> weights{};
-    double sum = 0;
-    for (size_t i = 0; i < weights.size(); ++i) {
-      sum += std::pow(ResidualScoring::kAverageDecay, i);
-    }
-    for (size_t i = 0; i < weights.size(); ++i) {
-      weights[i] =
-          static_cast<float>(std::pow(ResidualScoring::kAverageDecay, i) / sum);
-    }
-    return weights;
-  }();
-  return kWeights;
-}
 
 // A residual counts for no more than this many deviations where it bears on
 // others, be it other channels or later instants' averages: one absurd sample
@@ -42,7 +24,7 @@ constexpr float kMaxDeviations = 1e9F;
 ResidualTracker::ResidualTracker(const ResidualScoring& scoring)
     : scoring_(&scoring),
       conditional_(scoring.deviation.size()),
-      history_(ResidualScoring::kAverageTaps * scoring.deviation.size(), 0.0F),
+      averages_(scoring.deviation.size()),
       absence_(
           ResidualScoring::kAbsenceSpan * static_cast<size_t>(scoring.targets),
           0.0F),
@@ -57,7 +39,8 @@ void ResidualTracker::Observe(std::span<const float> residuals,
   for (int c = 0; c < layout.targets; ++c) {
     views[layout.Magnitude(c)] = std::abs(explained[scoring_->Index(0, c)]);
   }
-  ObserveAverages(views);
+  averages_.Push(conditional_,
+                 views.subspan(layout.Average(0, 0), conditional_.size()));
   ObserveAbsence(change, explained, views);
   ++count_;
 }
@@ -79,7 +62,8 @@ void ResidualTracker::Explain(std::span<const float> residuals,
       float& q = explained[base + c];
       conditional_[base + c] = q;
       if (std::isnan(q)) continue;
-      conditional_[base + c] -= Foretell(s.coupling, base + c);
+      conditional_[base + c] =
+          std::clamp(q - Foretell(s.coupling, base + c), -kMaxShock, kMaxShock);
       const float foretold = Foretell(s.mixing, base + c);
       if (std::abs(q - foretold) < std::abs(q)) q -= foretold;
     }
@@ -93,30 +77,6 @@ float ResidualTracker::Foretell(const std::vector<float>& weights,
     foretold += weights[row * shocks_.size() + other] * shocks_[other];
   }
   return foretold;
-}
-
-void ResidualTracker::ObserveAverages(std::span<float> views) {
-  const size_t width = conditional_.size();
-  const auto slot = static_cast<size_t>(count_ % ResidualScoring::kAverageTaps);
-  float* newest = &history_[slot * width];
-  for (size_t i = 0; i < width; ++i) {
-    newest[i] = std::isnan(conditional_[i])
-                    ? 0
-                    : std::clamp(conditional_[i], -kMaxShock, kMaxShock);
-  }
-  const std::span<float> averages =
-      views.subspan(scoring_->layout().Average(0, 0), width);
-  std::ranges::fill(averages, 0.0F);
-  const auto& weights = AverageWeights();
-  for (size_t tap = 0; tap < weights.size(); ++tap) {
-    const size_t row = (slot + weights.size() - tap) % weights.size();
-    const float* past = &history_[row * width];
-    for (size_t i = 0; i < width; ++i) averages[i] += weights[tap] * past[i];
-  }
-  for (size_t i = 0; i < width; ++i) {
-    averages[i] =
-        std::isnan(conditional_[i]) ? conditional_[i] : std::abs(averages[i]);
-  }
 }
 
 // Of two explanations of a sample, that the effect came as forecast and that
@@ -151,12 +111,12 @@ void ResidualTracker::ObserveAbsence(std::span<const float> change,
 
 void ResidualTracker::Save(std::string& bytes) const {
   AppendBytes(&count_, 1, bytes);
-  AppendBytes(history_, bytes);
+  averages_.Save(bytes);
   AppendBytes(absence_, bytes);
 }
 
 bool ResidualTracker::Restore(std::string_view& bytes) {
-  return TakeBytes(bytes, &count_, 1) && TakeBytes(bytes, history_) &&
+  return TakeBytes(bytes, &count_, 1) && averages_.Restore(bytes) &&
          TakeBytes(bytes, absence_) && count_ >= 0;
 }
 

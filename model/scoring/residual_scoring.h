@@ -6,6 +6,7 @@
 #include <string_view>
 #include <vector>
 
+#include "model/scoring/moving_averages.h"
 #include "model/scoring/views.h"
 
 namespace telltale::model {
@@ -24,10 +25,6 @@ namespace telltale::model {
 // channel from the others, and that is always taken off, so that a channel
 // which parts from those it goes with shows while each by itself is as usual.
 struct ResidualScoring {
-  // Taps of the moving average: exponential weights, cut off so that a state
-  // can be rebuilt from a finite past.
-  static constexpr int kAverageTaps = 20;
-  static constexpr float kAverageDecay = 0.8F;
   // Instants over which the absence of an effect is summed up.
   static constexpr int kAbsenceSpan = 24;
 
@@ -46,7 +43,7 @@ struct ResidualScoring {
 };
 
 // Follows the residuals of one stream. Finite memory: what it says depends on
-// the last kAverageTaps instants.
+// the last kAbsenceSpan instants.
 class ResidualTracker {
  public:
   // Views the scoring.
@@ -68,13 +65,12 @@ class ResidualTracker {
   void Explain(std::span<const float> residuals, std::span<float> explained);
   // What `row` of weights foretells from the shocks of the instant.
   float Foretell(const std::vector<float>& weights, size_t row) const;
-  void ObserveAverages(std::span<float> views);
   void ObserveAbsence(std::span<const float> change,
                       std::span<const float> explained, std::span<float> views);
 
   const ResidualScoring* scoring_;
   std::vector<float> conditional_;  // [m * T], of the instant
-  std::vector<float> history_;      // [kAverageTaps, m * T] of those, a ring
+  MovingAverages averages_;         // of those
   std::vector<float> absence_;      // [kAbsenceSpan, T], a ring
   std::vector<float> shocks_;       // [T], scratch
   int64_t count_ = 0;

@@ -19,9 +19,11 @@ InstantViews::InstantViews(const ResidualScoring& scoring)
 ViewTracker::ViewTracker(const Scoring& scoring)
     : scoring_(&scoring),
       residuals_(scoring.residuals),
+      levels_(static_cast<size_t>(scoring.residuals.targets)),
       novelty_(scoring.novelty),
       means_(scoring.residuals.targets +
              (kSlowViews - 1) * static_cast<int>(novelty_.followed().size())),
+      samples_(static_cast<size_t>(scoring.residuals.targets)),
       distances_(novelty_.followed().size()),
       packed_(static_cast<size_t>(scoring.residuals.targets) +
               (kSlowViews - 1) * distances_.size()),
@@ -32,12 +34,18 @@ ViewTracker::ViewTracker(const Scoring& scoring)
 void ViewTracker::Observe(const Observation& observation, InstantViews& seen) {
   residuals_.Observe(observation.residuals, observation.change, seen.explained,
                      seen.views);
+  const ResidualScoring& scoring = scoring_->residuals;
+  const ViewLayout layout = scoring.layout();
+  // A clamp leaves NaN, a missing sample, as it is.
+  std::ranges::transform(observation.samples, samples_.begin(),
+                         [](float x) { return std::clamp(x, -kMost, kMost); });
+  levels_.Push(samples_,
+               std::span(seen.views).subspan(layout.Level(0), samples_.size()));
   if (observation.novelty.empty()) {
     novelty_.Push(observation.samples, distances_);
   } else {
     std::ranges::copy(observation.novelty, distances_.begin());
   }
-  const ResidualScoring& scoring = scoring_->residuals;
   const auto targets = static_cast<size_t>(scoring.targets);
   for (size_t c = 0; c < targets; ++c) {
     const float q =
@@ -52,7 +60,7 @@ void ViewTracker::Observe(const Observation& observation, InstantViews& seen) {
   }
   means_.Push(packed_, packed_means_);
 
-  const size_t first_slow = scoring.layout().Slow(SlowView::kResidual, 0);
+  const size_t first_slow = layout.Slow(SlowView::kResidual, 0);
   std::copy_n(packed_.begin(), targets, seen.magnitudes.begin());
   std::copy_n(packed_means_.begin(), targets, &seen.views[first_slow]);
   for (size_t i = 0; i < distances_.size(); ++i) {
@@ -68,13 +76,14 @@ void ViewTracker::Observe(const Observation& observation, InstantViews& seen) {
 
 void ViewTracker::Save(std::string& bytes) const {
   residuals_.Save(bytes);
+  levels_.Save(bytes);
   novelty_.Save(bytes);
   means_.Save(bytes);
 }
 
 bool ViewTracker::Restore(std::string_view& bytes) {
-  return residuals_.Restore(bytes) && novelty_.Restore(bytes) &&
-         means_.Restore(bytes);
+  return residuals_.Restore(bytes) && levels_.Restore(bytes) &&
+         novelty_.Restore(bytes) && means_.Restore(bytes);
 }
 
 }  // namespace telltale::model

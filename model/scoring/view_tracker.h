@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "model/scoring/evidence.h"
+#include "model/scoring/moving_averages.h"
 #include "model/scoring/novelty.h"
 #include "model/scoring/residual_scoring.h"
 #include "model/scoring/slow_means.h"
@@ -51,8 +52,10 @@ class ViewTracker {
  private:
   const Scoring* scoring_;
   ResidualTracker residuals_;
+  MovingAverages levels_;
   NoveltyTracker novelty_;
   SlowMeans means_;
+  std::vector<float> samples_;                // [T], bounded, scratch
   std::vector<Novelty> distances_;            // [followed], scratch
   std::vector<float> packed_, packed_means_;  // columns of means_, scratch
 };

@@ -28,10 +28,12 @@ struct ViewLayout {
   }
   // How clearly an effect that was forecast has not come.
   size_t Absence(int target) const { return At(1 + horizons, target); }
+  // The moving average of the samples, as they are above or below their middle.
+  size_t Level(int target) const { return At(2 + horizons, target); }
   size_t Slow(SlowView view, int target) const {
-    return At(2 + horizons + static_cast<int>(view), target);
+    return At(3 + horizons + static_cast<int>(view), target);
   }
-  size_t count() const { return At(2 + horizons + kSlowViews, 0); }
+  size_t count() const { return At(3 + horizons + kSlowViews, 0); }
 
  private:
   size_t At(int row, int target) const {

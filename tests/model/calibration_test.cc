@@ -188,6 +188,33 @@ TEST(Calibrate, FloorsTheDeviationOfAChannelForecastToTheDigit) {
   EXPECT_TRUE(std::isfinite(evidence));
 }
 
+TEST(Calibrate, HoldsAChannelToItsLevelOnlyWhereItRestedAtOne) {
+  SegmentResiduals segment = NormalResiduals(11, 8'000);
+  segment.samples.Resize(8'000, 2);
+  Random random(12);
+  double wandering = 0;
+  for (int64_t t = 0; t < 8'000; ++t) {
+    wandering += 0.05 * (random.Normal() - 0.05 * wandering);
+    segment.samples.Row(t)[0] = static_cast<float>(random.Normal());
+    segment.samples.Row(t)[1] = static_cast<float>(wandering);
+  }
+  Checkpoint checkpoint = EmptyCheckpoint();
+  Calibrate({&segment, 1}, kBudget, checkpoint);
+
+  const Scoring& scoring = checkpoint.scoring;
+  const ViewLayout layout = scoring.residuals.layout();
+  EXPECT_GT(scoring.curves[layout.Level(0)].Evidence(3), 4);
+  EXPECT_EQ(scoring.curves[layout.Level(1)].Evidence(3), 0);
+
+  // Two values alone are a switch, not a level.
+  for (int64_t t = 0; t < 8'000; ++t) {
+    float& sample = segment.samples.Row(t)[0];
+    sample = sample < 0 ? -1.0F : 1.0F;
+  }
+  Calibrate({&segment, 1}, kBudget, checkpoint);
+  EXPECT_EQ(scoring.curves[layout.Level(0)].Evidence(3), 0);
+}
+
 TEST(Calibrate, SetsAThresholdForScoresThatLookAhead) {
   const SegmentResiduals segment = NormalResiduals(10, 40'000);
   Checkpoint checkpoint = EmptyCheckpoint();

@@ -61,6 +61,9 @@ TEST_F(EvidenceTest, IsThatOfTheWorstHorizonAndView) {
   views_[layout_.Absence(0)] = 15;
   EXPECT_EQ(Judge()[0].evidence, Of(layout_.Absence(0)));
 
+  views_[layout_.Level(0)] = 20;
+  EXPECT_EQ(Judge()[0].evidence, Of(layout_.Level(0)));
+
   views_[layout_.Slow(SlowView::kResidual, 0)] = 30;
   EXPECT_EQ(Judge()[0].evidence, Of(layout_.Slow(SlowView::kResidual, 0)));
 }

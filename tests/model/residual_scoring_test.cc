@@ -149,7 +149,7 @@ TEST(ResidualTracker, AveragesWhatAChannelIsBeyondThoseItGoesWith) {
   Explained without;
 
   // Channel 2 deviates by as much each time, with channel 0 and against it.
-  for (int t = 0; t < ResidualScoring::kAverageTaps; ++t) {
+  for (int t = 0; t < MovingAverages::kTaps; ++t) {
     with = Feed(together, {1, 0, 0.5F, 0, 0, 0});
     without = Feed(apart, {-1, 0, 0.5F, 0, 0, 0});
   }
@@ -182,7 +182,7 @@ TEST(ResidualTracker, AveragesWithWeightsThatFadeByAFifth) {
   }
   // A lasting residual is its own average.
   Explained result;
-  for (int t = 0; t < ResidualScoring::kAverageTaps; ++t) {
+  for (int t = 0; t < MovingAverages::kTaps; ++t) {
     result = Feed(tracker, {0, 0, 0.5F, 0, 0, 0});
   }
   EXPECT_NEAR(result.averages[2], 1, 1e-5F);
@@ -212,7 +212,7 @@ TEST(ResidualTracker, RemembersExactlyAsManyInstantsAsItHasTaps) {
   ResidualTracker no_past(scoring);
   Explained first;
   Explained second;
-  for (int t = 0; t < ResidualScoring::kAverageTaps; ++t) {
+  for (int t = 0; t < MovingAverages::kTaps; ++t) {
     if (t > 0) {
       ASSERT_NE(first.averages, second.averages) << "after " << t;
     }
