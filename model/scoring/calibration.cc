@@ -2,11 +2,9 @@
 
 #include <algorithm>
 #include <cmath>
-#include <set>
 #include <vector>
 
-#include "model/input_encoding.h"
-#include "model/scoring/moving_averages.h"
+#include "model/scoring/channel_movement.h"
 #include "model/scoring/novelty_calibration.h"
 #include "model/scoring/slow_means.h"
 #include "model/scoring/threshold.h"
@@ -27,13 +25,6 @@ constexpr float kLevelTailFloor = 0.1F;
 constexpr float kUnitTailFloor = 0.02F;
 constexpr float kEvidenceTailFloor = 0.1F;
 
-// A channel that hardly moved in training may move by this share of its
-// magnitude before that is much.
-constexpr float kLeastUnit = 0.01F;
-
-// Noise alone has an average that varies by a third of what it does.
-constexpr double kMostLevelShare = 0.6;
-
 // Parts of the held-out instants, each judged by curves of the others.
 constexpr size_t kFolds = 5;
 
@@ -42,75 +33,10 @@ constexpr size_t kFolds = 5;
 constexpr int64_t kMaxLagged = 20'000;
 constexpr size_t kMaxNominalScores = 20'000;
 
-// [T]: what each channel moves by, in scaled units: one, or more where it moved
-// in training by little for its magnitude.
-std::vector<float> Units(std::span<const SegmentResiduals> segments,
-                         const Checkpoint& checkpoint) {
-  const InputEncoding encoding(checkpoint.channels, checkpoint.scaler);
-  std::vector<float> units(static_cast<size_t>(checkpoint.config.targets), 1);
-  if (encoding.targets().size() != units.size()) return units;
-  for (size_t c = 0; c < units.size(); ++c) {
-    const int channel = encoding.targets()[c];
-    float largest = 0;
-    for (const SegmentResiduals& segment : segments) {
-      for (int64_t t = 0; t < segment.samples.rows(); ++t) {
-        const float x =
-            checkpoint.scaler.Invert(channel, segment.samples.Row(t)[c]);
-        if (!std::isnan(x)) largest = std::max(largest, std::abs(x));
-      }
-    }
-    const float scale = checkpoint.scaler.scale[static_cast<size_t>(channel)];
-    // One that moves in many steps far from zero moves by what it moves by.
-    if (scale < Scaler::kFloor * largest) continue;
-    units[c] = std::max(1.0F, kLeastUnit * largest / scale);
-  }
-  return units;
-}
-
-// Whether a channel took more than Scaler::kFineSteps values.
-bool MovesFinely(std::span<const SegmentResiduals> segments, size_t target) {
-  std::set<float> values;
-  for (const SegmentResiduals& segment : segments) {
-    for (int64_t t = 0; t < segment.samples.rows(); ++t) {
-      const float x = segment.samples.Row(t)[target];
-      if (!std::isnan(x)) values.insert(x);
-      if (values.size() > Scaler::kFineSteps) return true;
-    }
-  }
-  return false;
-}
-
-// [T]: which channels moved about one level: those that took many values and
-// whose moving average varied by less than kMostLevelShare of what they did.
-std::vector<bool> Rests(std::span<const SegmentResiduals> segments,
-                        int targets) {
-  const auto width = static_cast<size_t>(targets);
-  std::vector<double> squares(width, 0.0);
-  std::vector<double> level_squares(width, 0.0);
-  std::vector<float> levels(width);
-  for (const SegmentResiduals& segment : segments) {
-    MovingAverages averages(width);
-    for (int64_t t = 0; t < segment.samples.rows(); ++t) {
-      const std::span<const float> row(segment.samples.Row(t), width);
-      averages.Push(row, levels);
-      for (size_t c = 0; c < width; ++c) {
-        if (std::isnan(row[c])) continue;
-        squares[c] += static_cast<double>(row[c]) * row[c];
-        level_squares[c] += static_cast<double>(levels[c]) * levels[c];
-      }
-    }
-  }
-  std::vector<bool> rests(width);
-  for (size_t c = 0; c < width; ++c) {
-    rests[c] =
-        std::sqrt(level_squares[c]) < kMostLevelShare * std::sqrt(squares[c]) &&
-        MovesFinely(segments, c);
-  }
-  return rests;
-}
-
-// The views of held-out instants, one row each.
-struct HeldOut {
+// The views of held-out instants, one row each. Rows without residuals, such as
+// those of labelled faults, are NaN: nothing is learnt from them. As many as
+// end an event follow each segment.
+struct HeldOutViews {
   std::vector<std::vector<float>> views;
   // Of some of them: slow views that look ahead, and whose they are.
   std::vector<std::vector<float>> lagged;
@@ -119,7 +45,7 @@ struct HeldOut {
 
 // The views of one segment's held-out instants, appended.
 void ViewSegment(std::span<const SegmentResiduals> segments, size_t i,
-                 const Scoring& scoring, HeldOut& held_out) {
+                 const Scoring& scoring, HeldOutViews& held_out) {
   const SegmentResiduals& segment = segments[i];
   const int64_t rows = segment.residuals.rows();
   const auto targets = static_cast<size_t>(scoring.residuals.targets);
@@ -128,6 +54,7 @@ void ViewSegment(std::span<const SegmentResiduals> segments, size_t i,
       HeldOutNovelty(segments, i, scoring);
   ViewTracker tracker(scoring);
   InstantViews seen(scoring.residuals);
+  const std::vector<float> nothing_seen(seen.views.size(), std::nanf(""));
   Matrix magnitudes(rows, static_cast<int64_t>(seen.magnitudes.size()));
   for (int64_t t = 0; t < rows; ++t) {
     const auto row = [&](const Matrix& matrix) {
@@ -143,7 +70,7 @@ void ViewSegment(std::span<const SegmentResiduals> segments, size_t i,
     tracker.Observe(observation, seen);
     std::ranges::copy(seen.magnitudes, magnitudes.Row(t));
     if (t >= std::max(segment.held_out_begin, rows - kMaxCurveInstants)) {
-      held_out.views.push_back(seen.views);
+      held_out.views.push_back(segment.IsKnown(t) ? seen.views : nothing_seen);
     }
   }
   const LaggedMeans means(LaggedMeans::kLargestLag);
@@ -152,8 +79,15 @@ void ViewSegment(std::span<const SegmentResiduals> segments, size_t i,
   for (int64_t t = std::max(segment.held_out_begin, rows - kMaxLagged);
        t < rows; ++t) {
     means.At(magnitudes.view(), t, slow);
+    if (!segment.IsKnown(t)) std::ranges::fill(slow, std::nanf(""));
     held_out.lagged.push_back(slow);
     held_out.lagged_rows.push_back(static_cast<size_t>(past_last - (rows - t)));
+  }
+  std::ranges::fill(slow, std::nanf(""));
+  for (int64_t gap = 0; gap < kEventGap; ++gap) {
+    held_out.lagged_rows.push_back(held_out.views.size());
+    held_out.views.push_back(nothing_seen);
+    held_out.lagged.push_back(slow);
   }
 }
 
@@ -171,7 +105,7 @@ Block Fold(size_t fold, size_t rows) {
 class CurveFit {
  public:
   // Views all.
-  CurveFit(const HeldOut& held_out, std::span<const float> units,
+  CurveFit(const HeldOutViews& held_out, std::span<const float> units,
            const std::vector<bool>& rests, Scoring& scoring)
       : held_out_(held_out), units_(units), rests_(rests), scoring_(scoring) {}
 
@@ -247,18 +181,18 @@ class CurveFit {
     return kUnitTailFloor * units_[static_cast<size_t>(target)];
   }
 
-  const HeldOut& held_out_;
+  const HeldOutViews& held_out_;
   std::span<const float> units_;
   const std::vector<bool>& rests_;
   Scoring& scoring_;
   std::vector<float> values_;
 };
 
-// The largest evidence of each held-out instant that has any, judged by curves
+// The largest evidence of each held-out instant, NaN: none, judged by curves
 // that were fitted without its neighbourhood: curves flatter the extremes they
 // were fitted to, and a threshold set on flattered scores is broken by fresh
 // ones.
-std::vector<float> LargestEvidence(const HeldOut& held_out, CurveFit& fit,
+std::vector<float> LargestEvidence(const HeldOutViews& held_out, CurveFit& fit,
                                    Scoring& scoring) {
   std::vector<float> largest;
   std::vector<ChannelEvidence> channels(
@@ -274,7 +208,7 @@ std::vector<float> LargestEvidence(const HeldOut& held_out, CurveFit& fit,
         any |= channel.horizon >= 0;
         most = std::max(most, channel.evidence);
       }
-      if (any) largest.push_back(most);
+      largest.push_back(any ? most : std::nanf(""));
     }
   }
   fit.FitCurves(/*left_out=*/{});
@@ -282,7 +216,7 @@ std::vector<float> LargestEvidence(const HeldOut& held_out, CurveFit& fit,
 }
 
 // The same looking ahead. Fast views are judged by the curves of all.
-std::vector<float> LargestLagged(const HeldOut& held_out, CurveFit& fit,
+std::vector<float> LargestLagged(const HeldOutViews& held_out, CurveFit& fit,
                                  Scoring& scoring) {
   std::vector<float> largest;
   const auto targets = static_cast<size_t>(scoring.residuals.targets);
@@ -295,8 +229,9 @@ std::vector<float> LargestLagged(const HeldOut& held_out, CurveFit& fit,
     for (size_t t = block.begin; t < block.end; ++t) {
       JudgeFastViews(scoring, held_out.views[held_out.lagged_rows[t]], fast);
       JudgeLaggedViews(scoring, fast, held_out.lagged[t], evidence);
-      if (std::ranges::max(fast) < 0) continue;
-      largest.push_back(std::ranges::max(evidence));
+      largest.push_back(std::ranges::max(fast) < 0
+                            ? std::nanf("")
+                            : std::ranges::max(evidence));
     }
   }
   fit.FitLaggedCurves(/*left_out=*/{});
@@ -307,21 +242,25 @@ std::vector<float> LargestLagged(const HeldOut& held_out, CurveFit& fit,
 // threshold for the budget. Returns the scores.
 std::vector<float> SetThreshold(std::span<const float> largest, double budget,
                                 TailCurve& combined, ThresholdRecord& record) {
-  std::vector<float> sorted(largest.begin(), largest.end());
-  combined = TailCurve::Fit(sorted, kEvidenceTailFloor);
+  std::vector<float> known;
+  for (const float evidence : largest) {
+    if (!std::isnan(evidence)) known.push_back(evidence);
+  }
+  combined = TailCurve::Fit(known, kEvidenceTailFloor);
   std::vector<float> scores(largest.size());
   std::ranges::transform(largest, scores.begin(), [&](float evidence) {
-    return combined.Evidence(evidence);
+    return std::isnan(evidence) ? evidence : combined.Evidence(evidence);
   });
   record.budget_per_10k = budget;
   record.threshold = ThresholdForBudget(scores, budget);
-  record.instants = static_cast<int64_t>(scores.size());
+  record.instants = static_cast<int64_t>(known.size());
   record.events = CountEvents(scores, record.threshold);
   const CountInterval interval = PoissonInterval(record.events);
   const double per_10k =
       10'000 / static_cast<double>(std::max<int64_t>(1, record.instants));
   record.low_per_10k = interval.low * per_10k;
   record.high_per_10k = interval.high * per_10k;
+  std::erase_if(scores, [](float score) { return std::isnan(score); });
   return scores;
 }
 
@@ -338,7 +277,7 @@ void Calibrate(std::span<const SegmentResiduals> segments,
   FitResiduals(segments, units, scoring.residuals);
   FitNovelty(segments, units, scoring);
 
-  HeldOut held_out;
+  HeldOutViews held_out;
   for (size_t i = 0; i < segments.size(); ++i) {
     ViewSegment(segments, i, scoring, held_out);
   }

@@ -13,8 +13,9 @@ namespace telltale::model {
 // How the views of an instant become evidence: each view's tail probability
 // under nominal operation, as -log10, from a curve of its own.
 //
-// A channel's evidence is the largest over the views of its residuals, averaged
-// with the mean over its views of novelty, which weighs `novelty.weight`.
+// A channel's evidence is the largest over the views of its residuals and its
+// level, averaged with the mean over its views of novelty, which weighs
+// `novelty.weight`.
 struct Scoring {
   ResidualScoring residuals;
   NoveltyScoring novelty;

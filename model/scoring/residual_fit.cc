@@ -16,7 +16,6 @@ constexpr float kLeastDeviation = 0.02F;
 constexpr double kShockShare = 0.05;
 constexpr double kShockRidge = 0.1;
 constexpr double kRidge = 0.01;
-constexpr float kMaxShock = 20;
 
 // The standard deviation that the central nine tenths would have if normal.
 float RobustDeviation(std::vector<float>& magnitudes, float least) {
@@ -74,7 +73,9 @@ void ForEachInstant(std::span<const SegmentResiduals> segments, int horizon,
       for (size_t c = 0; c < row.size(); ++c) {
         const float q =
             segment.residuals.Row(t)[base + c] / scoring.deviation[base + c];
-        row[c] = std::isnan(q) ? 0 : std::clamp(q, -kMaxShock, kMaxShock);
+        row[c] = std::isnan(q) ? 0
+                               : std::clamp(q, -ResidualScoring::kMaxShock,
+                                            ResidualScoring::kMaxShock);
       }
       visit(row);
     }
@@ -135,6 +136,12 @@ void Regress(std::span<const SegmentResiduals> segments, int horizon,
 }
 
 }  // namespace
+
+bool SegmentResiduals::IsKnown(int64_t t) const {
+  const std::span<const float> row(residuals.Row(t),
+                                   static_cast<size_t>(residuals.columns()));
+  return std::ranges::any_of(row, [](float r) { return !std::isnan(r); });
+}
 
 void FitResiduals(std::span<const SegmentResiduals> segments,
                   std::span<const float> units, ResidualScoring& scoring) {

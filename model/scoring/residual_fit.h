@@ -15,6 +15,10 @@ struct SegmentResiduals {
   Matrix changes;              // [instants, T]; see Observation
   Matrix samples;              // [instants, T]
   int64_t held_out_begin = 0;  // rows from here on were not trained on
+
+  // Whether any residual of an instant is known. Where none is, such as in a
+  // labelled fault, nothing else of it is learnt from either.
+  bool IsKnown(int64_t t) const;
 };
 
 // Fits deviations, from the held-out residuals, mixing and coupling, from all:

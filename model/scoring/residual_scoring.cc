@@ -8,11 +8,6 @@
 namespace telltale::model {
 namespace {
 
-// A residual counts for no more than this many deviations where it bears on
-// others, be it other channels or later instants' averages: one absurd sample
-// is an anomaly of its own instant.
-constexpr float kMaxShock = 20;
-
 // Bounds of what one instant says of an effect's absence.
 constexpr float kMostAbsence = 8;
 
@@ -20,6 +15,8 @@ constexpr float kMostAbsence = 8;
 constexpr float kMaxDeviations = 1e9F;
 
 }  // namespace
+
+static_assert(ResidualScoring::kAbsenceSpan >= MovingAverages::kTaps);
 
 ResidualTracker::ResidualTracker(const ResidualScoring& scoring)
     : scoring_(&scoring),
@@ -56,14 +53,17 @@ void ResidualTracker::Explain(std::span<const float> residuals,
       const float q = std::clamp(residuals[base + c] / s.deviation[base + c],
                                  -kMaxDeviations, kMaxDeviations);
       explained[base + c] = q;
-      shocks_[c] = std::isnan(q) ? 0 : std::clamp(q, -kMaxShock, kMaxShock);
+      shocks_[c] = std::isnan(q) ? 0
+                                 : std::clamp(q, -ResidualScoring::kMaxShock,
+                                              ResidualScoring::kMaxShock);
     }
     for (size_t c = 0; c < targets; ++c) {
       float& q = explained[base + c];
       conditional_[base + c] = q;
       if (std::isnan(q)) continue;
       conditional_[base + c] =
-          std::clamp(q - Foretell(s.coupling, base + c), -kMaxShock, kMaxShock);
+          std::clamp(q - Foretell(s.coupling, base + c),
+                     -ResidualScoring::kMaxShock, ResidualScoring::kMaxShock);
       const float foretold = Foretell(s.mixing, base + c);
       if (std::abs(q - foretold) < std::abs(q)) q -= foretold;
     }

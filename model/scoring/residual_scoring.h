@@ -25,6 +25,10 @@ namespace telltale::model {
 // channel from the others, and that is always taken off, so that a channel
 // which parts from those it goes with shows while each by itself is as usual.
 struct ResidualScoring {
+  // A residual counts for no more than this many deviations where it bears on
+  // others, be it other channels or later instants' averages: one absurd sample
+  // is an anomaly of its own instant.
+  static constexpr float kMaxShock = 20;
   // Instants over which the absence of an effect is summed up.
   static constexpr int kAbsenceSpan = 24;
 

@@ -278,17 +278,15 @@ void StreamScorer::Worker::JudgeInstant(Lane& lane, int row) {
   }
 }
 
-// Explains the forecast of the channel with the most evidence, made at the
+// Explains the forecast of the channel with the largest share, made at the
 // horizon, beyond the next instant where there is one, whose residual is
 // largest, and ranks earlier instants together with the alarms just before.
 void StreamScorer::Worker::LookBack(Lane& lane, int64_t index,
                                     InstantScore& score) {
   StreamMemory& memory = *lane.window.memory;
-  const auto worst =
-      std::ranges::max_element(evidence_, {}, [](const ChannelEvidence& e) {
-        return e.horizon < 0 ? -1.0F : e.evidence;
-      });
-  const auto channel = static_cast<int>(worst - evidence_.begin());
+  const auto worst = std::ranges::find(encoding_.targets(),
+                                       score.contributions.front().channel);
+  const auto channel = static_cast<int>(worst - encoding_.targets().begin());
   const ResidualScoring& scoring = checkpoint_.scoring.residuals;
   // As far back as the cache holds even at the end of the longest pass, so that
   // the choice does not depend on how the stream was cut.

@@ -9,6 +9,9 @@ namespace {
 // Deviations that count in a mean at the most.
 constexpr float kMost = 1e4F;
 
+static_assert(ViewTracker::kReplayLength >= ResidualScoring::kAbsenceSpan);
+static_assert(ViewTracker::kReplayLength >= MovingAverages::kTaps);
+
 }  // namespace
 
 InstantViews::InstantViews(const ResidualScoring& scoring)

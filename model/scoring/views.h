@@ -20,7 +20,7 @@ struct ViewLayout {
   int horizons = 0;  // m
   int targets = 0;   // T
 
-  // The residual of the shortest horizon over its deviation.
+  // The explained residual of the shortest horizon, in deviations.
   size_t Magnitude(int target) const { return At(0, target); }
   // The moving average of what a residual is beyond those of other channels.
   size_t Average(int horizon, int target) const {

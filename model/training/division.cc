@@ -38,7 +38,7 @@ absl::Status DivideByTime(std::span<const data::Series> segments, int segment,
                           Division& division) {
   const data::Series& series = segments[static_cast<size_t>(segment)];
   const int length = series.length();
-  const int split = length - static_cast<int>(held_out * length);
+  const int split = length - std::max(1, static_cast<int>(held_out * length));
   const int end =
       TrainingEnd(series, segments[0].CadenceNs(), split, longest_horizon);
   if (end < kLeastTrainingInstants) {

@@ -59,10 +59,9 @@ CalibrationPart PartOf(const Range& held_out, bool labelled, double share) {
   const int first = held_out.end - Share(most, share);
   const int shocks = std::min(kShockInstants, held_out.end - most);
   const int begin = first - Share(shocks, share);
-  // A segment that is held out from its start is scored from where any stream
-  // is.
+  // Where there is nothing before, it is scored from where any stream is.
   const int scored =
-      first > 0 ? first : std::min(StreamScorer::kWarmUp, held_out.end);
+      std::min(std::max(first, begin + StreamScorer::kWarmUp), held_out.end);
   return {{held_out.segment, begin, held_out.end}, scored};
 }
 
@@ -138,9 +137,14 @@ std::vector<CalibrationPart> PlanCalibration(
   parts = parts_of(share, all);
   const double least = CalibrationBytes(parts, encoder);
   if (least <= budget) return parts;
-  const auto count =
-      static_cast<size_t>(budget / least * static_cast<double>(all));
-  return parts_of(share, std::max<size_t>(1, count));
+  auto count = static_cast<size_t>(budget / least * static_cast<double>(all));
+  // The chosen may be longer than the others.
+  parts = parts_of(share, std::max<size_t>(1, count));
+  while (count > 1 && CalibrationBytes(parts, encoder) > budget) {
+    count -= count / 16 + 1;
+    parts = parts_of(share, std::max<size_t>(1, count));
+  }
+  return parts;
 }
 
 HeldOut CollectHeldOut(Trainer& trainer, const FaultLabels& labels,

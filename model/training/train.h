@@ -18,9 +18,10 @@ namespace telltale::model {
 struct TrainingOptions {
   uint64_t seed = 1;
   int threads = 0;  // 0: one for each processor; results do not depend on it
-  int steps = 0;    // 0: by the amount of data, 600 to 4,000
-  int batch = 8;    // windows a step
-  int window = 0;   // instants a window; 0: twice the context
+  // 0: by the amount of data, 600 to 4,000; more where windows are short.
+  int steps = 0;
+  int batch = 8;   // windows a step
+  int window = 0;  // instants a window; 0: twice the context
   double learning_rate = 4e-3;
   int warm_up_steps = 50;
   double weight_decay = 0.3;

@@ -1,5 +1,6 @@
 #include "model/scoring/calibration.h"
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <vector>
@@ -205,6 +206,14 @@ TEST(Calibrate, HoldsAChannelToItsLevelOnlyWhereItRestedAtOne) {
   const ViewLayout layout = scoring.residuals.layout();
   EXPECT_GT(scoring.curves[layout.Level(0)].Evidence(3), 4);
   EXPECT_EQ(scoring.curves[layout.Level(1)].Evidence(3), 0);
+
+  // A labelled fault, whose residuals are taken out, is not learnt as nominal.
+  for (int64_t t = 7'000; t < 7'120; ++t) {
+    std::fill_n(segment.residuals.Row(t), 4, kMissing);
+    if (t < 7'100) segment.samples.Row(t)[0] = 50;
+  }
+  Calibrate({&segment, 1}, kBudget, checkpoint);
+  EXPECT_GT(scoring.curves[layout.Level(0)].Evidence(3), 4);
 
   // Two values alone are a switch, not a level.
   for (int64_t t = 0; t < 8'000; ++t) {
