@@ -64,6 +64,21 @@ TEST_F(TrainCommandTest, WritesTheModelsCard) {
   EXPECT_EQ(Succeed({"inspect", "--model", model, "--markdown"}), card);
 }
 
+TEST_F(TrainCommandTest, SaysThatTheModelIsSafeWhereItsCardIsNot) {
+  const std::string model = Path("m.safetensors");
+  // Too long a name for what is written beside its place.
+  const std::string card = Path(std::string(252, 'c'));
+
+  const Outcome outcome =
+      Run({"train", "--data", Simulate("nominal.csv", 1, 1'200), "--config",
+           SmallConfig(), "--out", model, "--card", card});
+
+  EXPECT_EQ(outcome.exit_code, 1);
+  EXPECT_THAT(outcome.err, HasSubstr("telltale: the model is saved as " +
+                                     model + "; its card: cannot create "));
+  Succeed({"inspect", "--model", model});
+}
+
 TEST_F(TrainCommandTest, GivesTheSameFileForTheSameSeedAndAnyThreads) {
   const std::string data = Simulate("nominal.csv", 1, 1'200);
   const std::string config = SmallConfig();
