@@ -313,7 +313,7 @@ std::string CardPath(const std::string& model_path) {
 
 absl::Status WriteCard(const model::Checkpoint& checkpoint,
                        const std::string& path, const std::string& card_path) {
-  const absl::Status status = WriteCardOf(checkpoint, path, card_path);
+  absl::Status status = WriteCardOf(checkpoint, path, card_path);
   if (status.ok()) return status;
   return absl::Status(status.code(),
                       absl::StrFormat("the model is saved as %s; its card: %s",
