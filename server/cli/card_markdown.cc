@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <cstdlib>
 #include <filesystem>
 #include <optional>
 #include <vector>
@@ -44,13 +45,26 @@ std::optional<Json> Seen(const Json& seen, const char* list, int channel) {
   return (*values)[place];
 }
 
-// The same as text, with digits enough to tell samples apart.
+// Nine digits tell any two samples apart, which are single-precision; fewer are
+// told where they are the same sample, 0.542 instead of 0.541999996.
+std::string SampleText(double sample) {
+  std::string whole = absl::StrFormat("%.9g", sample);
+  for (int digits = 6; digits < 9; ++digits) {
+    std::string text = absl::StrFormat("%.*g", digits, sample);
+    if (std::strtof(text.c_str(), nullptr) ==
+        std::strtof(whole.c_str(), nullptr)) {
+      return text;
+    }
+  }
+  return whole;
+}
+
+// The channel's place as text; "?" and "-" where there is none.
 std::string SeenText(const Json& seen, const char* list, int channel) {
   const std::optional<Json> value = Seen(seen, list, channel);
   if (!value) return "?";
   if (value->is_number_integer()) return Grouped(value->get<int64_t>());
-  return value->is_number() ? absl::StrFormat("%.9g", value->get<double>())
-                            : "-";
+  return value->is_number() ? SampleText(value->get<double>()) : "-";
 }
 
 Json SeenChannels(const Json& training) {

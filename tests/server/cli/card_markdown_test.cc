@@ -137,7 +137,7 @@ TEST(CardMarkdown, TellsChannelsThatMoveLittleFromThoseThatRest) {
 
   const std::string card = CardMarkdown(checkpoint, "plant", "c0ffee");
 
-  EXPECT_THAT(card, HasSubstr("| 3000.00098 | 3000.00391 | 0 |"));
+  EXPECT_THAT(card, HasSubstr("| 3000.001 | 3000.004 | 0 |"));
   EXPECT_THAT(card, HasSubstr("| 9999997 | 10000003 | 0 |"));
   EXPECT_THAT(card, HasSubstr("- Never changing in training, so that any clear "
                               "change is an anomaly: " +
