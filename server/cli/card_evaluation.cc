@@ -17,16 +17,14 @@ const Json& At(const Json& json, const char* name) {
   return member == json.end() ? none : *member;
 }
 
-std::string Figure(const Json& json, const char* name, const char* digits) {
+std::string Figure(const Json& json, const char* name, int digits) {
   const Json& figure = At(json, name);
   if (!figure.is_number()) return "-";
-  const double value = figure.get<double>();
-  return std::string(digits) == "1" ? absl::StrFormat("%.1f", value)
-                                    : absl::StrFormat("%.3f", value);
+  return absl::StrFormat("%.*f", digits, figure.get<double>());
 }
 
 std::string Share(const Json& json, const char* name) {
-  return Figure(json, name, "3");
+  return Figure(json, name, 3);
 }
 
 std::string Count(const Json& json, const char* name) {
@@ -37,6 +35,12 @@ std::string Count(const Json& json, const char* name) {
 std::string Name(const Json& json, const char* name) {
   const Json& text = At(json, name);
   return text.is_string() ? EscapeMarkdown(text.get<std::string>()) : "?";
+}
+
+// Labels need not tell their kind.
+std::string KindName(const Json& row) {
+  const std::string kind = Name(row, "kind");
+  return kind.empty() ? "(none)" : kind;
 }
 
 std::string DetectionTable(const Json& figures) {
@@ -62,8 +66,8 @@ std::string AlarmsTable(const Json& figures) {
   for (const Json& row : rows) {
     table.Add({Name(row, "name"), Count(row, "labels"), Count(row, "found"),
                Share(row, "precision"), Share(row, "f05"),
-               Figure(row, "false_alarms_per_10k", "1"),
-               Figure(row, "mean_delay", "1")});
+               Figure(row, "false_alarms_per_10k", 1),
+               Figure(row, "mean_delay", 1)});
   }
   return table.Text();
 }
@@ -95,7 +99,7 @@ std::string MaskingText(const Json& figures) {
       "to changes the alarmed residual by %s deviations, taking away as many "
       "random ones by %s: a ratio of %s.\n\n",
       Count(masking, "alarms"), Share(masking, "pointed"),
-      Share(masking, "random"), Figure(masking, "ratio", "1"));
+      Share(masking, "random"), Figure(masking, "ratio", 1));
 }
 
 std::string ContributionsText(const Json& figures) {
@@ -116,9 +120,7 @@ std::string KindsTable(const Json& figures) {
   for (const Json& row : rows) {
     const Json& attribution = At(row, "attribution");
     const bool caused = At(attribution, "events") != 0;
-    const std::string kind = Name(row, "kind");
-    table.Add({kind.empty() ? "(none)" : kind, Count(row, "labels"),
-               Count(row, "found"),
+    table.Add({KindName(row), Count(row, "labels"), Count(row, "found"),
                caused ? Share(attribution, "hit_at_1") : "-",
                Share(At(row, "contributions"), "share")});
   }
@@ -167,7 +169,7 @@ std::vector<std::string> KindsHardlyFound(const Json& record) {
     const Json& found = At(row, "found");
     if (!labels.is_number_integer() || !found.is_number_integer()) continue;
     if (2 * found.get<double>() >= labels.get<double>()) continue;
-    kinds.push_back(absl::StrFormat("%s (%s of %s)", Name(row, "kind"),
+    kinds.push_back(absl::StrFormat("%s (%s of %s)", KindName(row),
                                     Count(row, "found"), Count(row, "labels")));
   }
   return kinds;

@@ -2,11 +2,16 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
 #include <filesystem>
+#include <optional>
 #include <vector>
 
 #include "absl/status/statusor.h"
 #include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
 
 #include "data/output_file.h"
 #include "model/checkpoint/file_io.h"
@@ -30,15 +35,36 @@ std::string Seconds(const model::Checkpoint& checkpoint, int instants) {
       "%.6g s", 1e-9 * static_cast<double>(checkpoint.cadence_ns) * instants);
 }
 
-// The channel's place in the training record's lists, as text.
-std::string SeenText(const Json& seen, const char* list, int channel) {
+// The channel's place in the training record's lists; none where the record
+// does not tell it. Null: no sample was seen.
+std::optional<Json> Seen(const Json& seen, const char* list, int channel) {
   const auto values = seen.find(list);
-  if (values == seen.end() || !values->is_array()) return "?";
+  if (values == seen.end() || !values->is_array()) return std::nullopt;
   const auto place = static_cast<size_t>(channel);
-  if (place >= values->size()) return "?";
-  const Json& value = (*values)[place];
-  if (value.is_number_integer()) return Grouped(value.get<int64_t>());
-  return value.is_number() ? absl::StrFormat("%.6g", value.get<double>()) : "-";
+  if (place >= values->size()) return std::nullopt;
+  return (*values)[place];
+}
+
+// Nine digits tell any two samples apart, which are single-precision; fewer are
+// told where they are the same sample, 0.542 instead of 0.541999996.
+std::string SampleText(double sample) {
+  std::string whole = absl::StrFormat("%.9g", sample);
+  for (int digits = 6; digits < 9; ++digits) {
+    std::string text = absl::StrFormat("%.*g", digits, sample);
+    if (std::strtof(text.c_str(), nullptr) ==
+        std::strtof(whole.c_str(), nullptr)) {
+      return text;
+    }
+  }
+  return whole;
+}
+
+// The channel's place as text; "?" and "-" where there is none.
+std::string SeenText(const Json& seen, const char* list, int channel) {
+  const std::optional<Json> value = Seen(seen, list, channel);
+  if (!value) return "?";
+  if (value->is_number_integer()) return Grouped(value->get<int64_t>());
+  return value->is_number() ? SampleText(value->get<double>()) : "-";
 }
 
 Json SeenChannels(const Json& training) {
@@ -152,7 +178,8 @@ std::string TrainingText(const model::Checkpoint& checkpoint,
   return text + "\n";
 }
 
-std::string FalseAlarmsText(const model::ThresholdRecord& record) {
+std::string FalseAlarmsText(const model::Checkpoint& checkpoint) {
+  const model::ThresholdRecord& record = checkpoint.threshold;
   std::string text = absl::StrFormat(
       "## False alarms\n\nThe threshold of %.2f is set for %.4g false-alarm "
       "events per 10,000 instants. In %s held-out instants it gave %s; from "
@@ -161,7 +188,7 @@ std::string FalseAlarmsText(const model::ThresholdRecord& record) {
       record.threshold, record.budget_per_10k, Grouped(record.instants),
       Grouped(record.events), RateText(record.low_per_10k),
       RateText(record.high_per_10k));
-  const std::string wide = WideIntervalText(record);
+  const std::string wide = WideIntervalText(checkpoint);
   if (!wide.empty()) text += "**" + wide + ".**\n\n";
   return text;
 }
@@ -184,30 +211,22 @@ std::string EvaluationsText(const Json& card) {
   return text;
 }
 
-std::string Names(const data::ChannelSet& channels,
-                  const std::vector<int>& wanted) {
-  std::string names;
-  for (const int c : wanted) {
-    names += names.empty() ? "" : ", ";
-    names += EscapeMarkdown(channels[c].name);
-  }
-  return names;
-}
-
 // Channels on which a fault of their own is not seen, or only as any change.
 std::string BlindChannelsText(const model::Checkpoint& checkpoint,
                               const Json& training) {
   const Json seen = SeenChannels(training);
-  const data::ChannelSet& channels = checkpoint.channels;
-  std::vector<int> inputs, absent, still;
-  for (int c = 0; c < channels.size(); ++c) {
-    const std::string lowest = SeenText(seen, "lowest", c);
-    if (channels[c].kind != ChannelKind::kContinuous) {
-      inputs.push_back(c);
-    } else if (lowest == "-") {
-      absent.push_back(c);
-    } else if (lowest != "?" && lowest == SeenText(seen, "highest", c)) {
-      still.push_back(c);
+  std::vector<std::string> inputs, absent, still;
+  for (int c = 0; c < checkpoint.channels.size(); ++c) {
+    const data::Channel& channel = checkpoint.channels[c];
+    const std::string name = EscapeMarkdown(channel.name);
+    const std::optional<Json> lowest = Seen(seen, "lowest", c);
+    if (channel.kind != ChannelKind::kContinuous) {
+      inputs.push_back(name);
+    } else if (lowest && lowest->is_null()) {
+      absent.push_back(name);
+    } else if (lowest && lowest->is_number() &&
+               lowest == Seen(seen, "highest", c)) {
+      still.push_back(name);
     }
   }
   std::string text;
@@ -215,17 +234,16 @@ std::string BlindChannelsText(const model::Checkpoint& checkpoint,
     text += Item(
         "Commands and discrete channels are read but not judged; a "
         "fault of theirs shows in other channels or not at all: " +
-        Names(channels, inputs) + ".");
+        absl::StrJoin(inputs, ", ") + ".");
   }
   if (!absent.empty()) {
     text += Item("Without a sample in training, and so never judged: " +
-                 Names(channels, absent) + ".");
+                 absl::StrJoin(absent, ", ") + ".");
   }
   if (!still.empty()) {
     text += Item(
-        "Hardly or never changing in training, so that any clear "
-        "change is an anomaly: " +
-        Names(channels, still) + ".");
+        "Never changing in training, so that any clear change is an anomaly: " +
+        absl::StrJoin(still, ", ") + ".");
   }
   return text;
 }
@@ -233,20 +251,18 @@ std::string BlindChannelsText(const model::Checkpoint& checkpoint,
 std::string BlindSpotsText(const model::Checkpoint& checkpoint,
                            const Json& training, const Json& card) {
   const int context = checkpoint.config.context_length();
+  // The longest horizon's forecast looks back from so much earlier.
+  const int earliest = context + checkpoint.config.horizons.back();
   std::string text = "## Known blind spots\n\n";
   const auto evaluations = card.find("evaluations");
   if (evaluations != card.end() && evaluations->is_array()) {
     for (const Json& record : *evaluations) {
       const std::vector<std::string> kinds = KindsHardlyFound(record);
-      std::string list;
-      for (const std::string& kind : kinds) {
-        list += (list.empty() ? "" : ", ") + kind;
-      }
-      if (!list.empty()) {
-        text +=
-            Item("Found less than half of these kinds when evaluated: " + list +
-                 ".");
-      }
+      if (kinds.empty()) continue;
+      text += Item(
+          "Found less than half of these kinds at its own threshold when "
+          "evaluated: " +
+          absl::StrJoin(kinds, ", ") + ".");
     }
   }
   text += BlindChannelsText(checkpoint, training);
@@ -257,10 +273,11 @@ std::string BlindSpotsText(const model::Checkpoint& checkpoint,
   text += Item(absl::StrFormat(
       "A cause more than %d instants (%s) before its effect cannot be pointed "
       "back to.",
-      context, Seconds(checkpoint, context)));
+      earliest, Seconds(checkpoint, earliest)));
   text += Item(
       "Forecasts start from the present sample: what slides away more slowly "
-      "than the channel moves by itself may pass unnoticed.");
+      "than the channel moves by itself may pass unnoticed, unless the channel "
+      "rested at one level in training.");
   text += Item(
       "An operating regime that training did not hold looks like an anomaly, "
       "and a fault that training held looks nominal.");
@@ -273,6 +290,20 @@ std::string BlindSpotsText(const model::Checkpoint& checkpoint,
   return text;
 }
 
+absl::Status WriteCardOf(const model::Checkpoint& checkpoint,
+                         const std::string& path,
+                         const std::string& card_path) {
+  // The version is that of the file as it lies there.
+  const auto bytes = model::ReadFile(path, model::TensorFile::kMaxFileBytes);
+  if (!bytes.ok()) return bytes.status();
+  const auto version = model::Sha256Hex(*bytes);
+  if (!version.ok()) return version.status();
+  auto file = data::OutputFile::Create(card_path);
+  if (!file.ok()) return file.status();
+  file->stream() << CardMarkdown(checkpoint, path, *version);
+  return file->Close();
+}
+
 }  // namespace
 
 std::string CardMarkdown(const model::Checkpoint& checkpoint,
@@ -283,28 +314,24 @@ std::string CardMarkdown(const model::Checkpoint& checkpoint,
   return "# Model card: " + EscapeMarkdown(name) + "\n\n" +
          SummaryText(checkpoint, version) + DataText(checkpoint, training) +
          ChannelsText(checkpoint, training) +
-         TrainingText(checkpoint, training) +
-         FalseAlarmsText(checkpoint.threshold) + EvaluationsText(card) +
-         BlindSpotsText(checkpoint, training, card);
+         TrainingText(checkpoint, training) + FalseAlarmsText(checkpoint) +
+         EvaluationsText(card) + BlindSpotsText(checkpoint, training, card);
 }
 
 std::string CardPath(const std::string& model_path) {
   std::filesystem::path path(model_path);
-  path.replace_extension(".card.md");
-  return path.string();
+  // Any other ending may be what tells two models apart.
+  if (path.extension() == ".safetensors") path.replace_extension();
+  return path.string() + ".card.md";
 }
 
 absl::Status WriteCard(const model::Checkpoint& checkpoint,
                        const std::string& path, const std::string& card_path) {
-  // The version is that of the file as it lies there.
-  const auto bytes = model::ReadFile(path, model::TensorFile::kMaxFileBytes);
-  if (!bytes.ok()) return bytes.status();
-  const auto version = model::Sha256Hex(*bytes);
-  if (!version.ok()) return version.status();
-  auto file = data::OutputFile::Create(card_path);
-  if (!file.ok()) return file.status();
-  file->stream() << CardMarkdown(checkpoint, path, *version);
-  return file->Close();
+  absl::Status status = WriteCardOf(checkpoint, path, card_path);
+  if (status.ok()) return status;
+  return absl::Status(status.code(),
+                      absl::StrFormat("the model is saved as %s; its card: %s",
+                                      path, std::string(status.message())));
 }
 
 }  // namespace telltale::server

@@ -16,11 +16,11 @@ std::string CardMarkdown(const model::Checkpoint& checkpoint,
                          const std::string& path, const std::string& version);
 
 // Where the card of a model lies unless told otherwise: beside it,
-// engine.card.md for engine.safetensors.
+// engine.card.md for engine.safetensors, engine.v2.card.md for engine.v2.
 std::string CardPath(const std::string& model_path);
 
 // Writes the card of the model that was saved as `path`, whole or not at all.
-// Errors name the file.
+// Errors say that the model is safe, and name the card.
 absl::Status WriteCard(const model::Checkpoint& checkpoint,
                        const std::string& path, const std::string& card_path);
 

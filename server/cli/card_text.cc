@@ -12,6 +12,15 @@ namespace {
 // Later than this, a time stamp is a date and not a run's own clock.
 constexpr int64_t kDatesBeginNs = 100'000'000'000'000'000;  // 1973
 
+// Of the instants of training; 0 where the record does not tell it.
+double HeldOutShare(const model::Checkpoint& checkpoint) {
+  const Json training = ParseObject(checkpoint.training_record);
+  const auto held_out = training.find("held_out");
+  if (held_out == training.end() || !held_out->is_number()) return 0;
+  const auto share = held_out->get<double>();
+  return share > 0 && share < 1 ? share : 0;
+}
+
 }  // namespace
 
 std::string Grouped(int64_t number) {
@@ -68,22 +77,28 @@ std::string RateText(double per_10k) {
   return absl::StrFormat("%.2g", per_10k);
 }
 
-std::string WideIntervalText(const model::ThresholdRecord& record) {
+std::string WideIntervalText(const model::Checkpoint& checkpoint) {
   // At the budget, this many events are so many that their interval reaches
   // from about half to twice.
   constexpr double kEnoughEvents = 10;
-  constexpr double kHeldOut = 0.25;
+  const model::ThresholdRecord& record = checkpoint.threshold;
   const double expected =
       record.budget_per_10k * static_cast<double>(record.instants) / 10'000;
   if (expected >= kEnoughEvents) return "";
-  const double wanted =
-      10'000 * kEnoughEvents / record.budget_per_10k / kHeldOut;
-  return absl::StrFormat(
+  std::string text = absl::StrFormat(
       "%s held-out instants cannot tell more than that false alarms come to %s "
-      "to %s per 10,000; about %s instants of training tell it within a factor "
-      "of two",
+      "to %s per 10,000",
       Grouped(record.instants), RateText(record.low_per_10k),
-      RateText(record.high_per_10k), Grouped(std::llround(wanted)));
+      RateText(record.high_per_10k));
+  const double held_out = HeldOutShare(checkpoint);
+  if (held_out > 0) {
+    const double wanted =
+        10'000 * kEnoughEvents / record.budget_per_10k / held_out;
+    text += absl::StrFormat(
+        "; about %s instants of training tell it within a factor of two",
+        Grouped(std::llround(wanted)));
+  }
+  return text;
 }
 
 }  // namespace telltale::server

@@ -33,8 +33,9 @@ bool IsQuick(const model::Checkpoint& checkpoint);
 // Events for each 10,000 instants, without more digits than mean something.
 std::string RateText(double per_10k);
 
-// Where the interval is too wide to rely on the budget: how wide, and how many
-// instants would narrow it. Empty elsewhere.
-std::string WideIntervalText(const model::ThresholdRecord& record);
+// Where the interval is too wide to rely on the budget: how wide, and, if the
+// training record tells the share held out, how many instants would narrow it.
+// Empty elsewhere.
+std::string WideIntervalText(const model::Checkpoint& checkpoint);
 
 }  // namespace telltale::server

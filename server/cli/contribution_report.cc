@@ -27,21 +27,21 @@ void AddContribution(const ScoreFile& scores, const data::LabelledEvent& label,
   if (label.channel.empty() || scores.top_channel.empty()) return;
   const int row = StrongestRow(scores, rows);
   const int channel = scores.top_channel[row];
-  const bool top =
+  const bool right =
       channel >= 0 && scores.channel_names[channel] == label.channel;
   const bool found = scores.alarms[row] != 0;
   ++report.labels;
-  report.top += top ? 1 : 0;
+  report.right += right ? 1 : 0;
   report.found += found ? 1 : 0;
-  report.found_top += found && top ? 1 : 0;
+  report.found_right += found && right ? 1 : 0;
 }
 
-std::optional<double> TopShare(const ContributionReport& report) {
-  return Share(report.top, report.labels);
+std::optional<double> RightShare(const ContributionReport& report) {
+  return Share(report.right, report.labels);
 }
 
-std::optional<double> FoundTopShare(const ContributionReport& report) {
-  return Share(report.found_top, report.found);
+std::optional<double> FoundRightShare(const ContributionReport& report) {
+  return Share(report.found_right, report.found);
 }
 
 }  // namespace telltale::server

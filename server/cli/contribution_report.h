@@ -1,7 +1,6 @@
 #pragma once
 
 #include <optional>
-#include <span>
 
 #include "data/labels.h"
 #include "model/evaluation/interval.h"
@@ -11,10 +10,10 @@ namespace telltale::server {
 
 // Whether the channel with the largest share of the score is the faulty one.
 struct ContributionReport {
-  int labels = 0;     // that tell the channel on which they show
-  int top = 0;        // of them: it has the largest share
-  int found = 0;      // of the labels: with an alarmed instant
-  int found_top = 0;  // of those found: it has the largest share
+  int labels = 0;       // that tell the channel on which they show
+  int right = 0;        // of them: it has the largest share
+  int found = 0;        // of the labels: with an alarmed instant
+  int found_right = 0;  // of those found: it has the largest share
 };
 
 // The row of a label at which it is judged: the alarmed one of highest score,
@@ -29,7 +28,7 @@ void AddContribution(const ScoreFile& scores, const data::LabelledEvent& label,
                      const model::Interval& rows, ContributionReport& report);
 
 // The share of labels with the right channel; none where there is no label.
-std::optional<double> TopShare(const ContributionReport& report);
-std::optional<double> FoundTopShare(const ContributionReport& report);
+std::optional<double> RightShare(const ContributionReport& report);
+std::optional<double> FoundRightShare(const ContributionReport& report);
 
 }  // namespace telltale::server

@@ -28,12 +28,14 @@
 #include "server/cli/evaluation_record.h"
 #include "server/cli/evaluation_table.h"
 #include "server/cli/failure.h"
+#include "server/cli/output_paths.h"
 #include "server/cli/score_file.h"
 
 namespace telltale::server {
 namespace {
 
 constexpr int kFailure = 1;
+constexpr int kUsage = 2;
 // The width that the simulated engine's effects call for.
 constexpr int kBuffer = 40;
 constexpr int kWidestBuffer = 10000;
@@ -55,6 +57,20 @@ absl::Status About(const std::string& file, const absl::Status& status) {
   return absl::Status(
       status.code(),
       absl::StrFormat("%s: %s", file, std::string(status.message())));
+}
+
+std::string CardOf(const EvaluateFlags& flags) {
+  return flags.card.empty() ? CardPath(flags.model) : flags.card;
+}
+
+// The model is read too, but rewritten from what was read of it.
+absl::Status CheckFiles(const EvaluateFlags& flags) {
+  if (flags.model.empty()) return absl::OkStatus();
+  const std::vector<OutputPath> outputs = {{"--model", flags.model},
+                                           {"--card", CardOf(flags)}};
+  const std::vector<std::string> inputs = {flags.scores, flags.labels,
+                                           flags.data, flags.nominal};
+  return CheckOutputs(outputs, inputs);
 }
 
 // Figures of what was learnt from say nothing of what is to come.
@@ -162,8 +178,7 @@ absl::Status Record(const EvaluateFlags& flags, const Evaluation& evaluation,
                                     .nominal = FileName(flags.nominal)},
                                    evaluation);
   if (auto s = checkpoint.Save(flags.model); !s.ok()) return s;
-  const std::string card =
-      flags.card.empty() ? CardPath(flags.model) : flags.card;
+  const std::string card = CardOf(flags);
   if (auto s = WriteCard(checkpoint, flags.model, card); !s.ok()) return s;
   std::cerr << "added to " << flags.model << " and " << card << '\n';
   return absl::OkStatus();
@@ -244,10 +259,14 @@ void AddEvaluateCommand(CLI::App& app, CommandResult& result) {
                     "fitted on as well; refused otherwise");
   command->add_flag("--json", flags->json, "Print one JSON object");
   command->callback([flags, &result] {
-    const absl::Status status = RunEvaluate(*flags);
-    if (status.ok()) return;
-    PrintFailure(status);
-    result.exit_code = kFailure;
+    absl::Status status = CheckFiles(*flags);
+    if (!status.ok()) {
+      result.exit_code = kUsage;
+    } else {
+      status = RunEvaluate(*flags);
+      if (!status.ok()) result.exit_code = kFailure;
+    }
+    if (!status.ok()) PrintFailure(status);
   });
 }
 

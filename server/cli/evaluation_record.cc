@@ -1,5 +1,7 @@
 #include "server/cli/evaluation_record.h"
 
+#include <utility>
+
 #include "server/cli/card_text.h"
 #include "server/cli/evaluation_table.h"
 

@@ -1,8 +1,7 @@
 #pragma once
 
+#include <cstddef>
 #include <string>
-
-#include "absl/status/statusor.h"
 
 #include "server/cli/evaluation.h"
 

@@ -146,9 +146,9 @@ std::string ContributionsText(const Evaluation& evaluation) {
   const ContributionReport& report = evaluation.contributions;
   if (report.labels == 0) return "";
   Table table({"", "labels", "right", "share", "found", "right", "share"});
-  table.Add({"detector", Count(report.labels), Count(report.top),
-             ShareOrDash(TopShare(report)), Count(report.found),
-             Count(report.found_top), ShareOrDash(FoundTopShare(report))});
+  table.Add({"detector", Count(report.labels), Count(report.right),
+             ShareOrDash(RightShare(report)), Count(report.found),
+             Count(report.found_right), ShareOrDash(FoundRightShare(report))});
   return "Largest share of the score on the channel that the label names, at "
          "its strongest instant\n(of all labels that name one; of those "
          "found)\n" +
@@ -171,7 +171,7 @@ std::string KindsText(const Evaluation& evaluation) {
                Count(row.attribution.events),
                caused ? Share(row.attribution.hit_at_1) : "-",
                caused ? Share(row.attribution.hit_at_3) : "-",
-               ShareOrDash(TopShare(row.contributions))});
+               ShareOrDash(RightShare(row.contributions))});
     std::vector<std::string> cells = {kind};
     for (const double share : row.recall) cells.push_back(Share(share));
     recall.Add(std::move(cells));
@@ -238,11 +238,11 @@ Json ShareJson(const std::optional<double>& share) {
 
 Json ContributionsJson(const ContributionReport& report) {
   return {{"labels", report.labels},
-          {"right", report.top},
-          {"share", ShareJson(TopShare(report))},
+          {"right", report.right},
+          {"share", ShareJson(RightShare(report))},
           {"found", report.found},
-          {"found_right", report.found_top},
-          {"found_share", ShareJson(FoundTopShare(report))}};
+          {"found_right", report.found_right},
+          {"found_share", ShareJson(FoundRightShare(report))}};
 }
 
 Json MaskingJson(const MaskingEffect& masking) {

@@ -1,10 +1,10 @@
 #include "server/cli/model_card.h"
 
 #include <algorithm>
-#include <cmath>
+#include <cstdint>
 #include <filesystem>
 #include <system_error>
-#include <vector>
+#include <utility>
 
 #include "absl/strings/str_format.h"
 #include <nlohmann/json.hpp>
@@ -48,7 +48,7 @@ std::string CautionText(const model::Checkpoint& checkpoint) {
                  "a quick model (--quick), to try things out: train without it "
                  "before relying on what it says");
   }
-  const std::string wide = WideIntervalText(checkpoint.threshold);
+  const std::string wide = WideIntervalText(checkpoint);
   if (!wide.empty()) text += Line("caution", wide);
   return text;
 }

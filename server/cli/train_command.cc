@@ -11,8 +11,6 @@
 #include <optional>
 #include <signal.h>
 #include <string>
-#include <system_error>
-#include <unistd.h>
 #include <utility>
 #include <vector>
 
@@ -32,6 +30,7 @@
 #include "server/cli/failure.h"
 #include "server/cli/false_alarm_budget.h"
 #include "server/cli/model_card.h"
+#include "server/cli/output_paths.h"
 #include "server/cli/progress_bar.h"
 #include "server/cli/segments.h"
 #include "server/cli/train_config.h"
@@ -100,39 +99,14 @@ std::string CardOf(const TrainFlags& flags) {
   return flags.card.empty() ? CardPath(flags.out) : flags.card;
 }
 
-absl::Status CheckWritten(const char* flag, const std::string& path,
-                          const TrainFlags& flags) {
-  namespace fs = std::filesystem;
-  std::error_code error;
-  const fs::path out(path);
-  const fs::path folder = out.has_parent_path() ? out.parent_path() : ".";
-  if (fs::is_directory(out, error) || !fs::is_directory(folder, error) ||
-      access(folder.c_str(), W_OK) != 0) {
-    return absl::InvalidArgumentError(absl::StrFormat(
-        "%s: %s cannot be written; give a file in a folder that exists and "
-        "can be written",
-        flag, path));
-  }
+// Before hours of training rather than after them.
+absl::Status CheckFiles(const TrainFlags& flags) {
+  const std::vector<OutputPath> outputs = {{"--out", flags.out},
+                                           {"--card", CardOf(flags)}};
   std::vector<std::string> inputs = flags.data;
   inputs.push_back(flags.labels);
   inputs.push_back(flags.config);
-  for (const std::string& input : inputs) {
-    if (fs::equivalent(input, out, error)) {
-      return absl::InvalidArgumentError(absl::StrFormat(
-          "%s: %s is read as well; give another name", flag, path));
-    }
-  }
-  return absl::OkStatus();
-}
-
-// Before hours of training rather than after them.
-absl::Status CheckOut(const TrainFlags& flags) {
-  if (auto s = CheckWritten("--out", flags.out, flags); !s.ok()) return s;
-  if (flags.card == flags.out) {
-    return absl::InvalidArgumentError(absl::StrFormat(
-        "--card: %s is the model itself; give another name", flags.card));
-  }
-  return CheckWritten("--card", CardOf(flags), flags);
+  return CheckOutputs(outputs, inputs);
 }
 
 // "1:05" for 65 seconds.
@@ -240,7 +214,7 @@ absl::Status Train(const TrainFlags& flags, TrainConfig config) {
 
 void RunTrain(const TrainFlags& flags, CommandResult& result) {
   auto config = GatherConfig(flags);
-  absl::Status status = config.ok() ? CheckOut(flags) : config.status();
+  absl::Status status = config.ok() ? CheckFiles(flags) : config.status();
   if (!status.ok()) {
     result.exit_code = kUsage;
   } else {

@@ -1,5 +1,6 @@
 // telltale evaluate, as typed.
 
+#include <filesystem>
 #include <string>
 #include <vector>
 
@@ -13,6 +14,7 @@ namespace telltale::testing {
 namespace {
 
 using ::testing::HasSubstr;
+using ::testing::StartsWith;
 
 using EvaluateCommandTest = CommandLineFixture;
 
@@ -102,6 +104,33 @@ TEST_F(EvaluateCommandTest, AddsNothingToAnotherModel) {
   EXPECT_THAT(refused.err,
               HasSubstr("of 123; give the model that scored them"));
   EXPECT_EQ(FileBytes(model), bytes);
+}
+
+TEST_F(EvaluateCommandTest, NeverWritesTheCardOverWhatItReads) {
+  const std::vector<std::string> names = {"model", "scores.csv", "labels.csv",
+                                          "data.csv", "nominal.csv"};
+  for (const std::string& name : names) WriteFile(name, "all of " + name);
+  std::filesystem::create_symlink("model", Path("link"));
+  const auto evaluate = [&](const std::string& card) {
+    return Run({"evaluate", "--model", Path("model"), "--scores",
+                Path("scores.csv"), "--labels", Path("labels.csv"), "--data",
+                Path("data.csv"), "--nominal", Path("nominal.csv"), "--card",
+                card});
+  };
+  std::vector<std::string> cards = {Path("./model"), Path("link"),
+                                    Path("no/such/card.md"), folder_};
+  for (const std::string& name : names) cards.push_back(Path(name));
+
+  for (const std::string& card : cards) {
+    const Outcome refused = evaluate(card);
+
+    EXPECT_EQ(refused.exit_code, 2) << card;
+    EXPECT_THAT(refused.err, StartsWith("telltale: --card: " + card + " "));
+    EXPECT_EQ(refused.out, "");
+    for (const std::string& name : names) {
+      EXPECT_EQ(FileBytes(Path(name)), "all of " + name) << card;
+    }
+  }
 }
 
 TEST_F(EvaluateCommandTest, RefusesBaselinesOfWhatIsEvaluated) {

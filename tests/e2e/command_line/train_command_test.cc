@@ -64,6 +64,21 @@ TEST_F(TrainCommandTest, WritesTheModelsCard) {
   EXPECT_EQ(Succeed({"inspect", "--model", model, "--markdown"}), card);
 }
 
+TEST_F(TrainCommandTest, SaysThatTheModelIsSafeWhereItsCardIsNot) {
+  const std::string model = Path("m.safetensors");
+  // Too long a name for what is written beside its place.
+  const std::string card = Path(std::string(252, 'c'));
+
+  const Outcome outcome =
+      Run({"train", "--data", Simulate("nominal.csv", 1, 1'200), "--config",
+           SmallConfig(), "--out", model, "--card", card});
+
+  EXPECT_EQ(outcome.exit_code, 1);
+  EXPECT_THAT(outcome.err, HasSubstr("telltale: the model is saved as " +
+                                     model + "; its card: cannot create "));
+  Succeed({"inspect", "--model", model});
+}
+
 TEST_F(TrainCommandTest, GivesTheSameFileForTheSameSeedAndAnyThreads) {
   const std::string data = Simulate("nominal.csv", 1, 1'200);
   const std::string config = SmallConfig();
@@ -177,8 +192,11 @@ TEST_F(TrainCommandTest, SaysInOneLineWhatIsWrongWithTheFlags) {
       {{"train", "--data", data, "--out", data}, "is read as well"},
       {{"train", "--data", data, "--out", Path("m"), "--card", data},
        "--card: " + data},
-      {{"train", "--data", data, "--out", Path("m"), "--card", Path("m")},
-       "is the model itself"},
+      {{"train", "--data", data, "--out", Path("m"), "--card", Path("./m")},
+       "m is what --out names; give another name"},
+      {{"train", "--data", data, "--out", Path("m"), "--card",
+        Path("no/such/card.md")},
+       "--card: " + Path("no/such/card.md") + " cannot be written"},
       {{"train", "--data", data, "--out", Path("m"), "--config", bad},
        "bad.toml:2:1: [training] has no setting 'stepz'"},
       {{"train", "--data", data, "--out", Path("m"), "--config", "absent"},

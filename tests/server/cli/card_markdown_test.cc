@@ -1,7 +1,10 @@
 #include "server/cli/card_markdown.h"
 
 #include <string>
+#include <utility>
+#include <vector>
 
+#include "absl/strings/str_format.h"
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
@@ -92,8 +95,68 @@ TEST(CardMarkdown, TellsEvaluationsBesideTheirControls) {
   EXPECT_THAT(card, HasSubstr("| mean of \\|x\\| | "));
   EXPECT_THAT(card, HasSubstr("| detector | 4 | 0.750 | "));
   EXPECT_THAT(card, HasSubstr("a ratio of 8.0"));
-  EXPECT_THAT(card, HasSubstr("less than half of these kinds when evaluated: "
-                              "drift (3 of 8)."));
+  EXPECT_THAT(card,
+              HasSubstr("- Found less than half of these kinds at its own "
+                        "threshold when evaluated: drift (3 of 8).\n"));
+}
+
+TEST(CardMarkdown, NamesKindsThatLabelsDoNotTell) {
+  model::Checkpoint checkpoint = Plant();
+  Evaluation figures = Figures();
+  figures.kinds[0].kind = "";
+  checkpoint.card = WithEvaluation(checkpoint.card, kFiles, figures);
+
+  const std::string card = CardMarkdown(checkpoint, "plant", "c0ffee");
+
+  EXPECT_THAT(card, HasSubstr("| (none) | 8 | 3 | "));
+  EXPECT_THAT(card, HasSubstr("when evaluated: (none) (3 of 8).\n"));
+}
+
+TEST(CardMarkdown, TellsChannelsThatMoveLittleFromThoseThatRest) {
+  model::Checkpoint checkpoint = Plant();
+  nlohmann::json training = {{"channels",
+                              {{"lowest", nlohmann::json::array()},
+                               {"highest", nlohmann::json::array()},
+                               {"missing", nlohmann::json::array()}}}};
+  const std::vector<std::pair<nlohmann::json, nlohmann::json>> extremes = {
+      {3000.001F, 3000.004F},
+      {9'999'997.0F, 10'000'003.0F},
+      {7.5F, 7.5F},
+      {nullptr, nullptr}};
+  std::vector<std::string> names;
+  for (int c = 0; c < checkpoint.channels.size(); ++c) {
+    if (checkpoint.channels[c].kind != data::ChannelKind::kContinuous) break;
+    names.push_back(checkpoint.channels[c].name);
+    const auto& [lowest, highest] = extremes.at(static_cast<size_t>(c));
+    training["channels"]["lowest"].push_back(lowest);
+    training["channels"]["highest"].push_back(highest);
+    training["channels"]["missing"].push_back(0);
+  }
+  ASSERT_EQ(names.size(), extremes.size());
+  checkpoint.training_record = training.dump();
+
+  const std::string card = CardMarkdown(checkpoint, "plant", "c0ffee");
+
+  EXPECT_THAT(card, HasSubstr("| 3000.001 | 3000.004 | 0 |"));
+  EXPECT_THAT(card, HasSubstr("| 9999997 | 10000003 | 0 |"));
+  EXPECT_THAT(card, HasSubstr("- Never changing in training, so that any clear "
+                              "change is an anomaly: " +
+                              names[2] + ".\n"));
+  EXPECT_THAT(card, HasSubstr("and so never judged: " + names[3] + ".\n"));
+}
+
+TEST(CardMarkdown, TellsHowFarBackACauseMayLie) {
+  const model::Checkpoint checkpoint = Plant();
+  const int earliest =
+      checkpoint.config.context_length() + checkpoint.config.horizons.back();
+
+  const std::string card = CardMarkdown(checkpoint, "plant", "c0ffee");
+
+  EXPECT_THAT(card, HasSubstr(absl::StrFormat(
+                        "A cause more than %d instants (%d s) before its "
+                        "effect cannot be pointed back to.",
+                        earliest, earliest)));
+  EXPECT_THAT(card, HasSubstr("unless the channel rested at one level"));
 }
 
 TEST(CardMarkdown, WarnsOfModelsThatAreNotToBeReliedOn) {
@@ -135,6 +198,8 @@ TEST(CardMarkdown, SurvivesRecordsThatSayNothing) {
 TEST(CardMarkdown, LiesBesideTheModel) {
   EXPECT_EQ(CardPath("models/engine.safetensors"), "models/engine.card.md");
   EXPECT_EQ(CardPath("m"), "m.card.md");
+  EXPECT_EQ(CardPath("engine.v1"), "engine.v1.card.md");
+  EXPECT_EQ(CardPath("engine.v2.safetensors"), "engine.v2.card.md");
 }
 
 TEST(WriteCard, TellsTheVersionOfTheFileAsItLiesThere) {
@@ -148,7 +213,19 @@ TEST(WriteCard, TellsTheVersionOfTheFileAsItLiesThere) {
   ASSERT_TRUE(WriteCard(*checkpoint, model.path(), card.path()).ok());
 
   EXPECT_EQ(card.Content(), CardMarkdown(*checkpoint, model.path(), version));
-  EXPECT_FALSE(WriteCard(*checkpoint, model.path(), "no/such/card.md").ok());
+}
+
+TEST(WriteCard, SaysThatTheModelIsSafeWhereTheCardCannotBeWritten) {
+  const data::TemporaryFile model("m.safetensors");
+  ASSERT_TRUE(Plant().Save(model.path()).ok());
+
+  const absl::Status status =
+      WriteCard(Plant(), model.path(), "no/such/card.md");
+
+  EXPECT_THAT(std::string(status.message()),
+              AllOf(StartsWith("the model is saved as " + model.path() +
+                               "; its card: "),
+                    HasSubstr("no/such/card.md")));
 }
 
 TEST(WithEvaluation, ReplacesTheSameAndKeepsTheLatest) {

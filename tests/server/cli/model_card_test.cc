@@ -12,6 +12,7 @@
 namespace telltale::server {
 namespace {
 
+using ::testing::EndsWith;
 using ::testing::HasSubstr;
 
 TEST(ModelCard, TellsWhatTheModelIs) {
@@ -58,6 +59,29 @@ TEST(ModelCard, SurvivesARecordThatSaysNothing) {
   EXPECT_THAT(ModelCard(checkpoint, "x", "y"), HasSubstr("seed        ?"));
   EXPECT_THAT(ModelCardJson(checkpoint, "x", "y"),
               HasSubstr("\"training\":{}"));
+}
+
+TEST(WideIntervalText, TellsHowMuchTelemetryWouldNarrowTheInterval) {
+  model::Checkpoint checkpoint = [] {
+    return model::Checkpoint::FromFile(model::PlantCheckpoint().ToFile())
+        .value();
+  }();
+  checkpoint.threshold.budget_per_10k = 40;
+  checkpoint.threshold.instants = 125;
+
+  checkpoint.training_record = R"({"held_out":0.25})";
+  EXPECT_THAT(WideIntervalText(checkpoint),
+              HasSubstr("about 10,000 instants of training"));
+  checkpoint.training_record = R"({"held_out":0.5})";
+  EXPECT_THAT(WideIntervalText(checkpoint),
+              HasSubstr("about 5,000 instants of training"));
+  for (const char* record :
+       {"{}", R"({"held_out":0})", R"({"held_out":"x"})"}) {
+    checkpoint.training_record = record;
+    EXPECT_THAT(WideIntervalText(checkpoint), EndsWith(" per 10,000"));
+  }
+  checkpoint.threshold.instants = 2'500;
+  EXPECT_EQ(WideIntervalText(checkpoint), "");
 }
 
 TEST(Grouped, PutsACommaBetweenThousands) {

@@ -209,9 +209,9 @@ TEST(Evaluation, TellsWhetherTheFaultyChannelHasTheLargestShare) {
 
   ASSERT_TRUE(evaluation.ok()) << evaluation.status();
   EXPECT_EQ(evaluation->contributions.labels, 2);
-  EXPECT_EQ(evaluation->contributions.top, 1);
+  EXPECT_EQ(evaluation->contributions.right, 1);
   EXPECT_EQ(evaluation->contributions.found, 1);
-  EXPECT_EQ(evaluation->contributions.found_top, 1);
+  EXPECT_EQ(evaluation->contributions.found_right, 1);
   const auto json = nlohmann::json::parse(EvaluationJson(*evaluation));
   EXPECT_EQ(json["contributions"]["share"], 0.5);
   EXPECT_EQ(json["kinds"][0]["contributions"]["share"], 0);
