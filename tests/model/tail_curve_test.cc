@@ -1,5 +1,6 @@
 #include "model/scoring/tail_curve.h"
 
+#include <algorithm>
 #include <cmath>
 #include <functional>
 #include <limits>
@@ -217,9 +218,9 @@ TEST(TailCurve, CountsEventsWhereAskedTo) {
 
 TEST(TailCurve, MissingValuesCountForNothing) {
   // Every hundred instants four in a row, higher each time.
-  std::vector<float> lasting;
-  for (int i = 0; i < 20'000; ++i) {
-    lasting.push_back(i % 100 < 4 ? 5.0F + static_cast<float>(i / 100) : 0.0F);
+  std::vector<float> lasting(20'000, 0.0F);
+  for (size_t i = 0; i < lasting.size(); i += 100) {
+    std::fill_n(&lasting[i], 4, 5.0F + static_cast<float>(i));
   }
   std::vector<float> holed = lasting;
   for (size_t i = 50; i < holed.size(); i += 100) holed[i] = std::nanf("");
