@@ -39,7 +39,10 @@ VARIANTS = {
     'linear stem': setting('stem_hidden = 0'),
     'no distance bias': setting('distance_bias = false'),
     'no rotary positions': setting('rotary = false'),
-    'no null logit': setting('null_logit = false'),
+    # A blind head needs something else to attend to.
+    'no null logit and no blind heads':
+        setting('null_logit = false') +
+        layers(NEAR, {**FAR, 'blind_heads': 0, 'blind_span': 0}),
     'queries and keys of 8': setting('query_width = 8'),
     'forecasts 1 ahead alone': setting('horizons = [1]'),
     'forecasts 8 ahead alone': setting('horizons = [8]'),
