@@ -134,7 +134,8 @@ void FitNovelty(std::span<const SegmentResiduals> segments,
     if (bank.columns() == 0) continue;
     const float weight =
         NoveltyWeight(ResidualRange(segments, scoring.residuals, c) / unit[i],
-                      NoveltyRange(segments, channel, bank) / unit[i]);
+                      NoveltyRange(segments, channel, bank) / unit[i],
+                      AreFew(segments));
     if (weight <= 0) continue;
     scoring.novelty.weight[i] = weight;
     scoring.novelty.banks[i] = std::move(bank);

@@ -124,10 +124,12 @@ Novelty PointSet::DistanceFromOthers(std::span<const float> samples, int64_t t,
   return {distance, std::sqrt(std::max(shape, 0.0F) / kTaps), distance};
 }
 
-float NoveltyWeight(float residual_range, float novelty_range) {
+float NoveltyWeight(float residual_range, float novelty_range, bool few) {
   constexpr float kLeast = 0.01F;
+  constexpr float kLeastOfFew = 2;
   const float ratio = (residual_range + kLeast) / (novelty_range + kLeast);
-  return std::clamp(0.25F * (std::pow(ratio, 0.75F) - 2), 0.0F, 6.0F);
+  return std::clamp(0.25F * (std::pow(ratio, 0.75F) - 2),
+                    few ? kLeastOfFew : 0.0F, 6.0F);
 }
 
 }  // namespace telltale::model

@@ -46,7 +46,8 @@ void PointAt(std::span<const float> samples, int64_t t, std::span<float> point);
 
 // What novelty weighs, from how far the residuals of a channel range on nominal
 // telemetry and how far its points do, in the same units: the better the
-// channel is forecast, the less.
-float NoveltyWeight(float residual_range, float novelty_range);
+// channel is forecast, the less. Of `few` instants little was learnt, while all
+// of them are in the bank: there it weighs more than residuals in any case.
+float NoveltyWeight(float residual_range, float novelty_range, bool few);
 
 }  // namespace telltale::model

@@ -16,10 +16,20 @@ namespace {
 // disturbs it now and then, and a tail fitted there is of neither.
 constexpr double kTailValues = 400;
 constexpr double kTailShare = 0.02;
+// Of few values a tail takes more, down to so many, if no more than this share.
+constexpr double kLeastTailValues = 40;
+constexpr double kLargestTailShare = 0.1;
 
 // Bounds of the tail's shape: 0 is exponential; heavier than 0.5 has no
 // variance, and a sample's tail is not to be trusted with that.
 constexpr double kMaxShape = 0.5;
+// What is known of a shape before anything was seen, and the values that this
+// is worth: a few excesses look alike, and the next one does not.
+constexpr double kPriorShape = 0.5;
+constexpr double kPriorValues = 40;
+// Where nothing was ever above the start, the floor is the scale and no sample
+// is to be distrusted: nearly exponential.
+constexpr double kStillShape = 0.1;
 
 constexpr float kLargest = std::numeric_limits<float>::max();
 
@@ -47,8 +57,10 @@ TailCurve TailCurve::Fit(std::span<float> values, float floor) {
   if (values.empty()) return curve;
   std::ranges::sort(values);
   const double last = static_cast<double>(values.size() - 1);
+  const auto count = static_cast<double>(values.size());
   const double tail_share =
-      std::min(kTailShare, kTailValues / static_cast<double>(values.size()));
+      std::max(std::min(kTailShare, kTailValues / count),
+               std::min(kLargestTailShare, kLeastTailValues / count));
   curve.values_[kTailBegin] = static_cast<float>(-std::log10(tail_share));
   for (int i = 0; i < kQuantiles; ++i) {
     // Equal steps in log probability.
@@ -77,12 +89,13 @@ TailCurve TailCurve::Fit(std::span<float> values, float floor) {
     a0 += excess / static_cast<double>(n);
     a1 += excess * (1 - rank) / static_cast<double>(n);
   }
-  double shape = 0.1;
-  double scale = a0;
-  if (n >= 10 && a0 > 2 * a1 && a1 > 0) {
+  double shape = n == 0 ? kStillShape : kPriorShape;
+  if (a0 > 2 * a1 && a1 > 0) {
+    const auto seen = static_cast<double>(n);
     shape = std::clamp(2 - a0 / (a0 - 2 * a1), 0.0, kMaxShape);
-    scale = a0 * (1 - shape);
+    shape = (seen * shape + kPriorValues * kPriorShape) / (seen + kPriorValues);
   }
+  const double scale = a0 * (1 - shape);
   curve.values_[kShape] = static_cast<float>(shape);
   curve.values_[kScale] = std::max({static_cast<float>(scale), floor, 1e-6F});
   return curve;

@@ -202,11 +202,16 @@ TEST(NoveltyTracker, GoesOnFromSavedBytes) {
 }
 
 TEST(NoveltyWeight, RisesWithWhatForecastsLeaveOver) {
-  EXPECT_EQ(NoveltyWeight(0.1F, 1), 0);
-  EXPECT_EQ(NoveltyWeight(2, 1), 0);
-  EXPECT_GT(NoveltyWeight(4, 1), 0);
-  EXPECT_GT(NoveltyWeight(8, 1), NoveltyWeight(4, 1));
-  EXPECT_EQ(NoveltyWeight(1e6F, 0), 6);
+  EXPECT_EQ(NoveltyWeight(0.1F, 1, false), 0);
+  EXPECT_EQ(NoveltyWeight(2, 1, false), 0);
+  EXPECT_GT(NoveltyWeight(4, 1, false), 0);
+  EXPECT_GT(NoveltyWeight(8, 1, false), NoveltyWeight(4, 1, false));
+  EXPECT_EQ(NoveltyWeight(1e6F, 0, false), 6);
+}
+
+TEST(NoveltyWeight, IsMoreThanThatOfResidualsWhereInstantsAreFew) {
+  EXPECT_GT(NoveltyWeight(0.1F, 1, true), 1);
+  EXPECT_EQ(NoveltyWeight(1e6F, 0, true), 6);
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <functional>
 #include <limits>
+#include <span>
 #include <vector>
 
 #include <gmock/gmock.h>
@@ -101,6 +102,22 @@ TEST(TailCurve, ExceedsAnEvidenceAsOftenAsTheEvidenceSays) {
     EXPECT_NEAR(beyond, expected, 5 * std::sqrt(expected) + 0.1 * expected)
         << "10^-" << decades;
   }
+}
+
+TEST(TailCurve, ClaimsLessOfFewValues) {
+  // What one in a million exceeds, as a hundred values tell and as all do.
+  const auto far_out = static_cast<float>(ExponentialQuantile(6));
+  std::vector<float> values = Draw(ExponentialDraw);
+  double sum = 0;
+  constexpr int kTries = 200;
+  for (int i = 0; i < kTries; ++i) {
+    const auto few = std::span(values).subspan(static_cast<size_t>(i) * 100);
+    std::vector<float> sample(few.begin(), few.begin() + 100);
+    sum += TailCurve::Fit(sample, 1e-3F).Evidence(far_out);
+  }
+  EXPECT_LT(sum / kTries, 4);
+  EXPECT_GT(sum / kTries, 2);
+  EXPECT_NEAR(TailCurve::Fit(values, 1e-3F).Evidence(far_out), 6, 0.7);
 }
 
 TEST(TailCurve, NeverFalls) {
