@@ -104,21 +104,30 @@ Block Fold(size_t fold, size_t rows) {
 // Fits the curves of held-out instants, with or without a block of them.
 class CurveFit {
  public:
-  // Views all.
+  // Views all of them.
   CurveFit(const HeldOutViews& held_out, std::span<const float> units,
-           const std::vector<bool>& rests, Scoring& scoring)
-      : held_out_(held_out), units_(units), rests_(rests), scoring_(scoring) {}
+           const std::vector<bool>& rests, const EvidenceParts& parts,
+           Scoring& scoring)
+      : held_out_(held_out),
+        units_(units),
+        rests_(rests),
+        parts_(parts),
+        scoring_(scoring) {}
 
   void FitCurves(const Block& left_out) {
     const ViewLayout layout = scoring_.residuals.layout();
     scoring_.curves.assign(layout.count(), TailCurve());
     for (int c = 0; c < layout.targets; ++c) {
-      FitCurve(left_out, layout.Magnitude(c), ResidualFloor(0, c));
-      for (int h = 0; h < layout.horizons; ++h) {
+      if (parts_.magnitude) {
+        FitCurve(left_out, layout.Magnitude(c), ResidualFloor(0, c));
+      }
+      for (int h = 0; parts_.average && h < layout.horizons; ++h) {
         FitCurve(left_out, layout.Average(h, c), ResidualFloor(h, c));
       }
-      FitCurve(left_out, layout.Absence(c), kAbsenceTailFloor);
-      if (rests_[static_cast<size_t>(c)]) {
+      if (parts_.absence) {
+        FitCurve(left_out, layout.Absence(c), kAbsenceTailFloor);
+      }
+      if (parts_.level && rests_[static_cast<size_t>(c)]) {
         FitCurve(left_out, layout.Level(c), LevelFloor(c));
       }
       for (int view = 0; view < kSlowViews; ++view) {
@@ -158,8 +167,9 @@ class CurveFit {
   }
 
   bool Follows(int view, int target) const {
-    return view == static_cast<int>(SlowView::kResidual) ||
-           scoring_.novelty.weight[static_cast<size_t>(target)] > 0;
+    return view == static_cast<int>(SlowView::kResidual)
+               ? parts_.slow
+               : scoring_.novelty.weight[static_cast<size_t>(target)] > 0;
   }
 
   float ResidualFloor(int horizon, int target) const {
@@ -184,6 +194,7 @@ class CurveFit {
   const HeldOutViews& held_out_;
   std::span<const float> units_;
   const std::vector<bool>& rests_;
+  const EvidenceParts& parts_;
   Scoring& scoring_;
   std::vector<float> values_;
 };
@@ -267,7 +278,8 @@ std::vector<float> SetThreshold(std::span<const float> largest, double budget,
 }  // namespace
 
 void Calibrate(std::span<const SegmentResiduals> segments,
-               double false_alarms_per_10k, Checkpoint& checkpoint) {
+               double false_alarms_per_10k, const EvidenceParts& parts,
+               Checkpoint& checkpoint) {
   Scoring& scoring = checkpoint.scoring;
   scoring.residuals.horizons =
       static_cast<int>(checkpoint.config.horizons.size());
@@ -275,14 +287,19 @@ void Calibrate(std::span<const SegmentResiduals> segments,
   scoring.residuals.reference = checkpoint.config.reference_horizon();
   const std::vector<float> units = Units(segments, checkpoint);
   FitResiduals(segments, units, scoring.residuals);
+  if (!parts.explaining) {
+    std::ranges::fill(scoring.residuals.mixing, 0.0F);
+    std::ranges::fill(scoring.residuals.coupling, 0.0F);
+  }
   FitNovelty(segments, units, scoring);
+  if (!parts.novelty) std::ranges::fill(scoring.novelty.weight, 0.0F);
 
   HeldOutViews held_out;
   for (size_t i = 0; i < segments.size(); ++i) {
     ViewSegment(segments, i, scoring, held_out);
   }
   const std::vector<bool> rests = Rests(segments, checkpoint.config.targets);
-  CurveFit fit(held_out, units, rests, scoring);
+  CurveFit fit(held_out, units, rests, parts, scoring);
   std::vector<float> scores = SetThreshold(
       LargestEvidence(held_out, fit, scoring), false_alarms_per_10k,
       checkpoint.combined, checkpoint.threshold);

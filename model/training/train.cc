@@ -320,7 +320,8 @@ absl::StatusOr<Checkpoint> Train(std::span<const data::Series> segments,
   // Calibration needs the memory more. The allocator would keep it.
   trainer.reset();
   malloc_trim(0);
-  Calibrate(held_out.residuals, options.false_alarms_per_10k, checkpoint);
+  Calibrate(held_out.residuals, options.false_alarms_per_10k, options.evidence,
+            checkpoint);
   checkpoint.threshold.verdict_logit =
       VerdictThreshold(held_out.verdicts, options.false_alarms_per_10k);
   for (const data::Series& series : segments) checkpoint.instants.Add(series);

@@ -10,6 +10,7 @@
 #include "data/series.h"
 #include "model/checkpoint/checkpoint.h"
 #include "model/encoder_config.h"
+#include "model/scoring/calibration.h"
 #include "model/training/fault_labels.h"
 
 namespace telltale::model {
@@ -32,6 +33,7 @@ struct TrainingOptions {
   // for early stopping, calibration and threshold.
   double held_out = 0.25;
   double false_alarms_per_10k = 5;
+  EvidenceParts evidence;
   // Architecture; input_width and targets are set from the channels.
   EncoderConfig encoder;
 };

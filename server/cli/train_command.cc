@@ -227,7 +227,8 @@ void RunTrain(const TrainFlags& flags, CommandResult& result) {
 void AddSettings(CLI::App& command, TrainFlags& flags) {
   command
       .add_option("--config", flags.config,
-                  "Settings (TOML): [training], [encoder], [channels.NAME]")
+                  "Settings (TOML): [training], [encoder], [evidence], "
+                  "[channels.NAME]")
       ->option_text("FILE");
   command
       .add_option("--seed", flags.seed,

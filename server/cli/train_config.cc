@@ -47,6 +47,18 @@ absl::Status ReadTraining(const std::string& path, const toml::node& node,
   return absl::OkStatus();
 }
 
+absl::Status ReadEvidence(const std::string& path, const toml::node& node,
+                          model::EvidenceParts& parts) {
+  const auto table = TomlTable(path, node, "evidence");
+  if (!table.ok()) return table.status();
+  const std::vector<TomlField> fields = {
+      {"explaining", &parts.explaining}, {"magnitude", &parts.magnitude},
+      {"average", &parts.average},       {"absence", &parts.absence},
+      {"level", &parts.level},           {"slow", &parts.slow},
+      {"novelty", &parts.novelty}};
+  return ReadTomlFields(path, **table, "[evidence]", fields);
+}
+
 absl::StatusOr<model::LayerConfig> ReadLayer(const std::string& path,
                                              const toml::node& node) {
   const auto table = TomlTable(path, node, "encoder.layers");
@@ -199,9 +211,11 @@ absl::StatusOr<ChannelDeclaration> ReadChannel(const std::string& path,
 
 absl::StatusOr<TrainConfig> ReadTables(const toml::table& root,
                                        const std::string& path) {
-  if (auto s = ReadTomlFields(
-          path, root, "a training configuration",
-          {{"training", nullptr}, {"encoder", nullptr}, {"channels", nullptr}});
+  if (auto s = ReadTomlFields(path, root, "a training configuration",
+                              {{"training", nullptr},
+                               {"encoder", nullptr},
+                               {"evidence", nullptr},
+                               {"channels", nullptr}});
       !s.ok()) {
     return s;
   }
@@ -211,6 +225,11 @@ absl::StatusOr<TrainConfig> ReadTables(const toml::table& root,
   }
   if (const toml::node* node = root.get("encoder")) {
     if (auto s = ReadEncoder(path, *node, config.options.encoder); !s.ok()) {
+      return s;
+    }
+  }
+  if (const toml::node* node = root.get("evidence")) {
+    if (auto s = ReadEvidence(path, *node, config.options.evidence); !s.ok()) {
       return s;
     }
   }

@@ -44,6 +44,9 @@ struct TrainConfig {
 //   [[encoder.layers]]
 //   key_source = "stem"  reach = 256
 //
+//   [evidence]           # the parts of model/scoring/calibration.h: what a
+//   novelty = true       # model is worth without one of them
+//
 //   [channels."valve command"]
 //   kind = "discrete"    unit = ""            # or "continuous", "command"
 //   vocabulary = [0, 1, 2]                    # or { shut = 0, open = 1 }

@@ -64,6 +64,21 @@ TEST(Calibrate, FindsTheDeviationOfTheHeldOutResiduals) {
   EXPECT_NEAR(checkpoint.scoring.residuals.deviation[2], 1.0, 0.2);
 }
 
+TEST(Calibrate, LeavesOutPartsOfTheEvidence) {
+  const SegmentResiduals segment = NormalResiduals(1, 20'000);
+  const auto of_magnitude = [&](const EvidenceParts& parts) {
+    Checkpoint checkpoint = EmptyCheckpoint();
+    Calibrate({&segment, 1}, kBudget, parts, checkpoint);
+    const ViewLayout layout = checkpoint.scoring.residuals.layout();
+    EXPECT_GT(checkpoint.scoring.curves[layout.Average(1, 0)].Evidence(20), 2);
+    EXPECT_EQ(checkpoint.scoring.residuals.mixing[1] != 0, parts.explaining);
+    return checkpoint.scoring.curves[layout.Magnitude(0)].Evidence(20);
+  };
+  EXPECT_GT(of_magnitude({}), 2);
+  EXPECT_EQ(of_magnitude({.magnitude = false}), 0);
+  EXPECT_GT(of_magnitude({.explaining = false}), 2);
+}
+
 TEST(Calibrate, LearnsWhichShocksShowInOtherChannels) {
   const SegmentResiduals segment = NormalResiduals(2, 20'000);
   Checkpoint checkpoint = EmptyCheckpoint();

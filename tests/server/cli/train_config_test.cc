@@ -55,6 +55,9 @@ reach = 64
 blind_heads = 1
 blind_span = 4
 
+[evidence]
+novelty = false
+
 [channels."valve command"]
 kind = "discrete"
 unit = "-"
@@ -80,6 +83,8 @@ vocabulary = [3, 1, 2]
   EXPECT_EQ(encoder.layers[0].key_source, model::KeySource::kLayer);
   EXPECT_EQ(encoder.layers[1].key_source, model::KeySource::kStem);
   EXPECT_EQ(encoder.layers[1].blind_span, 4);
+  EXPECT_FALSE(config->options.evidence.novelty);
+  EXPECT_TRUE(config->options.evidence.absence);
   ASSERT_EQ(config->channels.size(), 2);
   EXPECT_THAT(config->channels[0].vocabulary,
               ElementsAre(data::Symbol{1, "1"}, data::Symbol{2, "2"},
