@@ -36,7 +36,7 @@ struct EncoderConfig {
   int query_width = 16;  // of queries and keys, per head; even
   int value_width = 8;   // of values, per head
   int feed_forward = 64;
-  int stem_taps = 5;     // instants under the stem's causal convolution
+  int stem_taps = 9;     // instants under the stem's causal convolution
   int stem_hidden = 64;  // 0: the stem is linear
   bool rotary = true;
   double rotary_base = 300;
@@ -50,8 +50,8 @@ struct EncoderConfig {
       {.key_source = KeySource::kStem,
        .reach = 256,
        .blind_heads = 2,
-       .blind_span = 16}};
-  std::vector<int> horizons = {1, 8, 16};  // instants ahead, rising
+       .blind_span = 32}};
+  std::vector<int> horizons = {1, 8};  // instants ahead, rising
   int targets = 0;                         // T: channels forecast
   // Beside the forecasts, the head gives the logit of a verdict: whether the
   // instant belongs to a fault like those that were labelled.

@@ -40,7 +40,7 @@ struct TrainConfig {
 //   false_alarms = "5/10000"                  # or "2/day"
 //
 //   [encoder]            # the names of model/encoder_config.h
-//   width = 32           horizons = [1, 8, 16]
+//   width = 32           horizons = [1, 8]
 //   [[encoder.layers]]
 //   key_source = "stem"  reach = 256
 //

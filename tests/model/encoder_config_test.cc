@@ -151,8 +151,8 @@ TEST(EncoderConfigTest, RefusesWhatIsNotAnObject) {
 }
 
 TEST(EncoderConfigTest, CountsTheInstantsThatAForecastRestsOn) {
-  // The last layer's keys reach 255 instants back to a stem of 5 taps.
-  EXPECT_EQ(ShippedConfig().receptive_field(), 255 + 5);
+  // The last layer's keys reach 255 instants back to a stem of 9 taps.
+  EXPECT_EQ(ShippedConfig().receptive_field(), 255 + 9);
   EXPECT_EQ(ShippedConfig().context_length(), 256);
   // Keys of layers reach through the layers below.
   EXPECT_EQ(TextbookConfig().receptive_field(), 127 + 127 + 1);

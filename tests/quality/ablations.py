@@ -1,8 +1,9 @@
 #!/usr/bin/python3
-"""What each part of the encoder is worth: the simulated engine without it.
+"""What each part of the model is worth: the simulated engine without it.
 
-Trains on nominal runs of the engine with one part of the encoder changed at a
-time, and scores runs with faults.
+Trains on nominal runs of the engine with one part of the encoder, or of the
+evidence that its score is made of, changed at a time, and scores runs with
+faults.
 """
 
 import pathlib
@@ -15,7 +16,8 @@ TRAIN = 100_000
 
 # The layers as they are, to be changed one at a time.
 NEAR = dict(key_source='"layer"', reach=16)
-FAR = dict(key_source='"stem"', reach=256, blind_heads=2, blind_span=16)
+FAR = dict(key_source='"stem"', reach=256, blind_heads=2, blind_span=32)
+SEEING = {**FAR, 'blind_heads': 0, 'blind_span': 0}
 
 
 def layers(*each):
@@ -28,30 +30,41 @@ def setting(line):
   return f'[encoder]\n{line}\n'
 
 
+def without(part):
+  return f'[evidence]\n{part} = false\n'
+
+
 VARIANTS = {
     'as shipped': '',
     'last layer: keys and values of the layer below':
         layers(NEAR, {**FAR, 'key_source': '"layer"'}),
-    'last layer: no blind heads':
-        layers(NEAR, {**FAR, 'blind_heads': 0, 'blind_span': 0}),
+    'last layer: no blind heads': layers(NEAR, SEEING),
+    'last layer: heads blind to 16 instants':
+        layers(NEAR, {**FAR, 'blind_span': 16}),
     'first layer: reach of 256': layers({**NEAR, 'reach': 256}, FAR),
     'one layer': layers(FAR),
+    'stem of 5 taps': setting('stem_taps = 5'),
     'linear stem': setting('stem_hidden = 0'),
     'no distance bias': setting('distance_bias = false'),
     'no rotary positions': setting('rotary = false'),
     # A blind head needs something else to attend to.
     'no null logit and no blind heads':
-        setting('null_logit = false') +
-        layers(NEAR, {**FAR, 'blind_heads': 0, 'blind_span': 0}),
+        setting('null_logit = false') + layers(NEAR, SEEING),
     'queries and keys of 8': setting('query_width = 8'),
     'forecasts 1 ahead alone': setting('horizons = [1]'),
     'forecasts 8 ahead alone': setting('horizons = [8]'),
-    'forecasts 1 and 8 ahead': setting('horizons = [1, 8]'),
+    'forecasts 1, 8 and 16 ahead': setting('horizons = [1, 8, 16]'),
+    'residuals not beside those of other channels': without('explaining'),
+    'no view of single residuals': without('magnitude'),
+    'no view of averages': without('average'),
+    'no view of absence': without('absence'),
+    'no view of levels': without('level'),
+    'no view over minutes': without('slow'),
 }
 
 
 class Bench(engine.Bench):
-  """Trains one variant of the encoder."""
+  """Trains one variant."""
 
   def measure_variant(self, task):
     seed, variant = task
@@ -90,7 +103,7 @@ def main(arguments):
     reports = dict(zip(tasks, common.in_parallel(
         arguments.jobs, bench.measure_variant, tasks)))
   common.print_title(
-      'Simulated engine: parts of the encoder',
+      'Simulated engine: parts of the model',
       f'Trained on {bench.train_instants:,} nominal instants; VUS with a '
       f'buffer of {engine.BUFFER}; recall of all faults at {engine.BUDGET} '
       f'false-alarm events per 10,000 instants; hits of all causes, faults '
@@ -102,7 +115,7 @@ def main(arguments):
       measured = [figure(reports[seed, variant]) for seed in seeds]
       cells[-1].append(f'{common.np.mean(measured):.3f} '
                        f'{common.range_of(measured, "{:.3f}")}'.strip())
-  common.print_grid(['encoder', *FIGURES], cells)
+  common.print_grid(['model', *FIGURES], cells)
 
 
 if __name__ == '__main__':
