@@ -23,6 +23,17 @@ TOLERANCE = 1e-5
 HERE = pathlib.Path(__file__).resolve().parent
 OPENBLAS = '/usr/lib/x86_64-linux-gnu/openblas-serial'
 MODELS = ('default', 'large', 'small', 'long')
+# Small ones that differ in what an exported graph can differ in.
+CASES = ('case-textbook', 'case-rotary', 'case-bands', 'case-layer-keys',
+         'case-no-null')
+ONNX_CASES = CASES + ('case-verdict',)  # PyTorch's encoder gives no verdict
+# For a short run.
+QUICK_WINDOWS = (('default', 1), ('small', 8))
+QUICK_STREAMS = (16, 64)
+# PyTorch as fast as it goes: OpenBLAS in front of whatever BLAS is configured,
+# and memory that is given back kept for the next call.
+TORCH_ENVIRONMENT = {'MALLOC_MMAP_MAX_': '0',
+                     'MALLOC_TRIM_THRESHOLD_': str(1 << 36)}
 
 # (model, batch): how many times faster than ONNX Runtime, and than PyTorch, we
 # mean to be.
@@ -116,7 +127,7 @@ class Bench:
 
   def open(self):
     """Writes the models' files; the versions of the engines."""
-    for model in MODELS:
+    for model in MODELS + ONNX_CASES:
       runtime = self.ours.ask('write', model, self.folder)
       self.configs[model] = read_metadata(
           os.path.join(self.folder, model + '.safetensors'))
@@ -130,7 +141,7 @@ class Bench:
     try:
       self.torch = Worker(
           ['/usr/bin/python3', '-B', str(HERE / 'torch_worker.py'),
-           self.folder], {'LD_LIBRARY_PATH': path})
+           self.folder], {**TORCH_ENVIRONMENT, 'LD_LIBRARY_PATH': path})
       notes.append(self.torch.ask('about'))
     except Failure:
       self.torch = None
@@ -156,7 +167,7 @@ class Bench:
     """The largest difference of every engine's forecasts from ours."""
     worst = 0.0
     print('| model | engine | largest difference |\n|---|---|---|')
-    for model in MODELS:
+    for model in MODELS + ONNX_CASES:
       engines = []
       if self.arguments.onnx_runtime:
         engines += [
@@ -164,7 +175,7 @@ class Bench:
              (model, self.onnx_file(model, ''))),
             ('ONNX Runtime, its own operations', self.ours,
              (model, self.onnx_file(model, '.runtime')))]
-      if self.torch:
+      if self.torch and (model in MODELS or model in CASES):
         engines.append(('PyTorch', self.torch, (model,)))
       for name, worker, words in engines:
         error = float(worker.ask('check', *words))
@@ -200,6 +211,8 @@ class Bench:
     print('|---' * 12 + '|')
     self.window_seconds = {}
     for (model, batch), bar in WINDOW_BARS.items():
+      if self.arguments.quick and (model, batch) not in QUICK_WINDOWS:
+        continue
       ours = Contender('telltale', self.ours, ('forward', model, batch), batch)
       onnx, torch = [], []
       if self.arguments.onnx_runtime:
@@ -226,24 +239,28 @@ class Bench:
     print(f'\nThe bar for *large* at batch 1 is {PEAK_BAR:.0%} of the peak.\n')
 
   def streaming(self):
+    streams = QUICK_STREAMS if self.arguments.quick else STREAMS
+    models = ('default', 'small') if self.arguments.quick else (
+        'default', 'large', 'small')
     print('Streaming, microseconds of a new instant of one stream. *x*: how '
           'many times faster than the better form of ONNX Runtime, at its best '
           'batch, encodes a whole window for it.\n')
     print('| model | instants a frame |' +
-          ''.join(f' {n} streams | x |' for n in STREAMS) +
-          ' 256 over 16 | bar |')
-    print('|---' * (4 + 2 * len(STREAMS)) + '|')
-    for model in ('default', 'large', 'small'):
+          ''.join(f' {n} streams | x |' for n in streams) +
+          f' {streams[-1]} over 16 | bar |')
+    print('|---' * (4 + 2 * len(streams)) + '|')
+    for model in models:
       for rows in ROWS:
         contenders = self.compare([
             Contender(str(n), self.ours, ('advance', model, n, rows), n * rows)
-            for n in STREAMS])
+            for n in streams])
         cells = [model, str(rows)]
         for contender in contenders:
           cells.append(microseconds(contender))
           window = self.window_seconds.get(model)
           cells.append(f'{window / contender.median:.0f}' if window else '')
-        growth = contenders[3].times_slower_than(contenders[1])
+        growth = contenders[-1].times_slower_than(
+            contenders[streams.index(16)])
         cells += [f'{growth:.2f}', f'{STREAM_COST_BAR}']
         print('| ' + ' | '.join(cells) + ' |', flush=True)
     print()
@@ -335,8 +352,8 @@ def parse():
   flags.add_argument('--onnx-runtime', help='its shared library')
   flags.add_argument('--quick', action='store_true',
                      help='a short run, to see that it works; no measurement')
-  flags.add_argument('--check', action='store_true',
-                     help='only whether all engines agree')
+  flags.add_argument('--check', choices=['onnx', 'torch'],
+                     help='only whether this engine agrees with ours')
   flags.add_argument('--rounds', type=int, default=15)
   flags.add_argument('--slice', type=float, default=0.1,
                      help='seconds that each measures in a round')
@@ -344,7 +361,8 @@ def parse():
                      help='the core to measure on')
   arguments = flags.parse_args()
   if arguments.onnx_runtime and not os.path.exists(arguments.onnx_runtime):
-    print(f'skipped: no {arguments.onnx_runtime}')
+    print(f'skipped: ONNX Runtime is not installed; `./run bench` does it '
+          f'(no {arguments.onnx_runtime})')
     sys.exit(SKIPPED)
   return arguments
 
@@ -355,9 +373,12 @@ def main():
   with tempfile.TemporaryDirectory() as folder:
     bench = Bench(arguments, folder)
     notes = bench.open()
-    if arguments.check and not bench.torch and not arguments.onnx_runtime:
-      print('skipped: neither ONNX Runtime nor PyTorch is installed')
+    if arguments.check == 'torch' and not bench.torch:
+      print('skipped: PyTorch or NumPy is not installed (Debian: '
+            'python3-torch, python3-numpy)')
       sys.exit(SKIPPED)
+    if arguments.check == 'onnx':
+      bench.torch = None
     print(f'Core {arguments.core}; {"; ".join(notes)}.\n')
     bench.check()
     if arguments.check:

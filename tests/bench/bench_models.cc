@@ -2,6 +2,8 @@
 
 #include <filesystem>
 #include <numeric>
+#include <optional>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -13,6 +15,7 @@
 #include "model/layers/elementwise.h"
 #include "model/random.h"
 #include "server/cli/onnx_encoder.h"
+#include "tests/support/encoder_cases.h"
 
 namespace telltale::bench {
 namespace {
@@ -36,6 +39,29 @@ EncoderConfig Textbook(int width, int heads, int layers, int length) {
   config.distance_bias = false;
   config.null_logit = false;
   config.layers.assign(static_cast<size_t>(layers), {.reach = length});
+  return config;
+}
+
+// Longer than any reach, so that bands begin and end within.
+constexpr int kCaseLength = 45;
+
+std::optional<EncoderConfig> SmallCase(std::string_view name) {
+  EncoderConfig config = model::SmallConfig();
+  if (name == "case-bands") return config;
+  if (name == "case-textbook") return model::TextbookConfig();
+  if (name == "case-rotary") {
+    config = model::TextbookConfig();
+    config.rotary = true;
+  } else if (name == "case-layer-keys") {
+    config.layers.back().key_source = model::KeySource::kLayer;
+  } else if (name == "case-no-null") {
+    config.null_logit = false;
+    config.layers.back().blind_heads = 0;
+  } else if (name == "case-verdict") {
+    config.verdict = true;
+  } else {
+    return std::nullopt;
+  }
   return config;
 }
 
@@ -70,6 +96,11 @@ absl::StatusOr<std::unique_ptr<BenchModel>> MakeBenchModel(
     return std::unique_ptr<BenchModel>(
         new BenchModel{std::move(checkpoint->config),
                        std::move(checkpoint->parameters), length});
+  }
+  if (auto config = SmallCase(name); config.has_value()) {
+    Parameters parameters = model::RandomParameters(*config, 1);
+    return std::unique_ptr<BenchModel>(
+        new BenchModel{*std::move(config), std::move(parameters), kCaseLength});
   }
   EncoderConfig config;
   if (name == "large") config = Textbook(128, 8, 3, 128);

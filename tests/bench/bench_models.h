@@ -26,6 +26,10 @@ struct BenchModel {
 // `small` (width 64, 4 heads, feed-forward 256, 2 layers, 128 instants of 25
 // channels).
 //
+// Besides, small ones that differ in what an exported graph can differ in:
+// `case-textbook`, `case-rotary`, `case-bands`, `case-layer-keys`,
+// `case-no-null` and `case-verdict`.
+//
 // kInvalidArgument: another name; the errors of Checkpoint::Load.
 absl::StatusOr<std::unique_ptr<BenchModel>> MakeBenchModel(
     const std::string& name, const std::string& checkpoint_path);

@@ -111,7 +111,9 @@ class Encoder(torch.nn.Module):
     added = self._get(f'mask_{n}')
     if self.config['distance_bias']:
       table = self._get(prefix + 'distance_bias')
-      added = added + table[:, self._get(f'distance_{n}')]
+      distance = self._get(f'distance_{n}').flatten()
+      added = added + table.index_select(1, distance).view(
+          -1, self.length, self.length)
     if self.config['null_logit']:
       nothing = self._get(prefix + 'null_logit')[:, None, None]
       added = added.expand(self.config['heads'], -1, -1)
