@@ -77,7 +77,7 @@ class EncoderGraph {
   std::string Turn(const std::string& heads);
   std::string TurnFused(const std::string& columns);
   // Appends a key or value of zeros along `axis`, for attending to nothing.
-  std::string WithNothing(const std::string& value, int axis, int rank);
+  std::string WithNothing(const std::string& value, size_t axis, size_t rank);
   std::string Mask(const std::string& name, size_t layer);
 
   const EncoderConfig& config_;
@@ -189,7 +189,7 @@ std::string EncoderGraph::Stem(const std::string& input) {
   }
   const std::string rows = Reshape(taps, {-1, config_.tap_columns()});
   const model::StemParameters& stem = parameters_.stem();
-  const std::string linear = Linear("stem.linear", stem.linear, rows);
+  std::string linear = Linear("stem.linear", stem.linear, rows);
   if (stem.hidden.outputs == 0) return linear;
   const std::string active =
       graph_.Apply("Gelu", {Linear("stem.hidden", stem.hidden, rows)});
@@ -263,7 +263,7 @@ std::string EncoderGraph::AttendFused(const std::string& name, size_t layer,
   return graph_.Apply("MultiHeadAttention",
                       {q, WithNothing(k, 1, 3), WithNothing(v, 1, 3), "", "",
                        causal_alone ? "" : Mask(name, layer)},
-                      std::move(attributes), kOnnxRuntimeDomain);
+                      attributes, kOnnxRuntimeDomain);
 }
 
 std::string EncoderGraph::Turn(const std::string& heads) {
@@ -288,11 +288,11 @@ std::string EncoderGraph::TurnFused(const std::string& columns) {
                       kOnnxRuntimeDomain);
 }
 
-std::string EncoderGraph::WithNothing(const std::string& value, int axis,
-                                      int rank) {
+std::string EncoderGraph::WithNothing(const std::string& value, size_t axis,
+                                      size_t rank) {
   if (!config_.null_logit) return value;
-  std::vector<int64_t> pads(static_cast<size_t>(2 * rank), 0);
-  pads[static_cast<size_t>(rank + axis)] = 1;
+  std::vector<int64_t> pads(2 * rank, 0);
+  pads[rank + axis] = 1;
   return graph_.Apply("Pad", {value, graph_.Integers(pads)});
 }
 

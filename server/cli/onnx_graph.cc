@@ -96,16 +96,16 @@ std::string OnnxGraph::Integers(const std::vector<int64_t>& values) {
 
 std::string OnnxGraph::Apply(std::string_view operation,
                              std::initializer_list<std::string> inputs,
-                             std::vector<OnnxAttribute> attributes,
+                             const std::vector<OnnxAttribute>& attributes,
                              std::string_view domain) {
   return ApplyAll(operation, std::span(inputs.begin(), inputs.size()), 1,
-                  std::move(attributes), domain)
+                  attributes, domain)
       .front();
 }
 
 std::vector<std::string> OnnxGraph::ApplyAll(
     std::string_view operation, std::span<const std::string> inputs,
-    int outputs, std::vector<OnnxAttribute> attributes,
+    int outputs, const std::vector<OnnxAttribute>& attributes,
     std::string_view domain) {
   onnx::NodeProto& node = *model_.mutable_graph()->add_node();
   const std::string name =

@@ -45,14 +45,13 @@ class OnnxGraph {
   // one that the operation may do without.
   std::string Apply(std::string_view operation,
                     std::initializer_list<std::string> inputs,
-                    std::vector<OnnxAttribute> attributes = {},
+                    const std::vector<OnnxAttribute>& attributes = {},
                     std::string_view domain = "");
   // The same, of any number of inputs or outputs.
-  std::vector<std::string> ApplyAll(std::string_view operation,
-                                    std::span<const std::string> inputs,
-                                    int outputs,
-                                    std::vector<OnnxAttribute> attributes = {},
-                                    std::string_view domain = "");
+  std::vector<std::string> ApplyAll(
+      std::string_view operation, std::span<const std::string> inputs,
+      int outputs, const std::vector<OnnxAttribute>& attributes = {},
+      std::string_view domain = "");
 
   // The file's message; the graph is spent.
   onnx::ModelProto Finish(std::string_view name, std::string_view description);

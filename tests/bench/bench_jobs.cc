@@ -123,6 +123,16 @@ absl::StatusOr<std::shared_ptr<OnnxWindows>> OpenWindows(
   return windows;
 }
 
+// Sums side by side, so that no addition waits for the one before.
+uint64_t Sum(std::span<const uint64_t> words) {
+  constexpr size_t kLanes = 64;
+  std::array<uint64_t, kLanes> sums = {};
+  for (size_t k = 0; k + kLanes <= words.size(); k += kLanes) {
+    for (size_t lane = 0; lane < kLanes; ++lane) sums[lane] += words[k + lane];
+  }
+  return std::accumulate(sums.begin(), sums.end(), uint64_t{0});
+}
+
 }  // namespace
 
 Job ForwardJob(const BenchModel& model, int batch) {
@@ -202,21 +212,12 @@ Job MultiplyJob(int size) {
 }
 
 Job ReadJob(int mebibytes) {
-  constexpr size_t kLanes =
-      64;  // sums side by side, so that none is waited for
   auto words = std::make_shared<std::vector<uint64_t>>(
       static_cast<size_t>(mebibytes) << 17, 1);
   return [words](int count) -> absl::Status {
     for (int i = 0; i < count; ++i) {
-      std::array<uint64_t, kLanes> sums = {};
-      for (size_t k = 0; k < words->size(); k += kLanes) {
-        for (size_t lane = 0; lane < kLanes; ++lane) {
-          sums[lane] += (*words)[k + lane];
-        }
-      }
       // Also keeps the compiler from leaving the reading out.
-      if (std::accumulate(sums.begin(), sums.end(), uint64_t{0}) !=
-          words->size()) {
+      if (Sum(*words) != words->size()) {
         return absl::InternalError("memory does not hold what was written");
       }
     }

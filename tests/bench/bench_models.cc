@@ -134,7 +134,7 @@ absl::Status WriteBenchModel(const std::string& name, const BenchModel& model,
                      base.string() + ".runtime.onnx");
   if (!status.ok()) return status;
 
-  constexpr int kWindows = 2;
+  constexpr int64_t kWindows = 2;
   const EncoderConfig& config = model.config;
   const Matrix input =
       NormalMatrix(kWindows * model.length, config.input_width, 3);

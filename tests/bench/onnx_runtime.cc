@@ -50,7 +50,8 @@ absl::StatusOr<std::unique_ptr<OnnxRuntime>> OnnxRuntime::Load(
     const std::string& path) {
   void* library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (library == nullptr) {
-    return absl::FailedPreconditionError(dlerror());
+    return absl::FailedPreconditionError(
+        absl::StrCat(path, " is no shared library that can be loaded"));
   }
   const auto get_base = reinterpret_cast<const InterfaceBase* (*)()>(
       dlsym(library, "OrtGetApiBase"));

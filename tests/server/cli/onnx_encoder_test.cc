@@ -16,6 +16,7 @@ namespace {
 
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::IsEmpty;
 
 constexpr int kLength = 30;  // longer than any reach of SmallConfig
 
@@ -83,25 +84,30 @@ TEST(EncoderToOnnx, UsesForeignOperationsOnlyWhenAsked) {
   EXPECT_EQ(runtime.opset_import(1).domain(), "com.microsoft");
 }
 
+// What is wrong with the order and the names of a graph's values, by name.
+std::vector<std::string> Misnamed(const onnx::GraphProto& graph) {
+  std::vector<std::string> wrong;
+  std::set<std::string> known = {"input", ""};
+  const auto define = [&](const std::string& name) {
+    if (!known.insert(name).second) wrong.push_back(name + " twice");
+  };
+  for (const auto& tensor : graph.initializer()) define(tensor.name());
+  for (const auto& node : graph.node()) {
+    for (const std::string& input : node.input()) {
+      if (!known.contains(input)) wrong.push_back(input + " unknown");
+    }
+    for (const std::string& output : node.output()) define(output);
+  }
+  if (!known.contains("forecast")) wrong.emplace_back("no forecast");
+  return wrong;
+}
+
 TEST(EncoderToOnnx, NamesEveryValueOnceAndBeforeItIsTaken) {
   for (const model::EncoderCase& c : model::CausalCases()) {
     SCOPED_TRACE(c.name);
     for (const auto operations :
          {OnnxOperations::kStandard, OnnxOperations::kRuntime}) {
-      const onnx::ModelProto onnx = Export(c.config, operations);
-      std::set<std::string> known = {"input", ""};
-      for (const auto& tensor : onnx.graph().initializer()) {
-        EXPECT_TRUE(known.insert(tensor.name()).second) << tensor.name();
-      }
-      for (const auto& node : onnx.graph().node()) {
-        for (const std::string& input : node.input()) {
-          EXPECT_TRUE(known.contains(input)) << node.name() << ' ' << input;
-        }
-        for (const std::string& output : node.output()) {
-          EXPECT_TRUE(known.insert(output).second) << output;
-        }
-      }
-      EXPECT_TRUE(known.contains("forecast"));
+      EXPECT_THAT(Misnamed(Export(c.config, operations).graph()), IsEmpty());
     }
   }
 }
