@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cmath>
 #include <memory>
 #include <numeric>
 #include <utility>
@@ -98,31 +97,6 @@ struct Training {
   std::unique_ptr<model::Trainer> trainer;
 };
 
-struct OnnxWindows {
-  Matrix x, forecast;
-  std::unique_ptr<OnnxRuntime::Session> session;
-};
-
-absl::StatusOr<std::shared_ptr<OnnxWindows>> OpenWindows(
-    const OnnxRuntime& runtime, const BenchModel& model,
-    const std::string& file, int batch) {
-  auto session = OnnxRuntime::Session::Open(runtime, file);
-  if (!session.ok()) return session.status();
-  auto windows = std::make_shared<OnnxWindows>();
-  windows->session = *std::move(session);
-  const int64_t rows = int64_t{batch} * model.length;
-  windows->x = NormalMatrix(rows, model.config.input_width, 4);
-  windows->forecast.Resize(rows, model.config.output_width());
-  const std::array<int64_t, 3> input = {batch, model.length,
-                                        model.config.input_width};
-  const std::array<int64_t, 3> output = {batch, model.length,
-                                         model.config.output_width()};
-  absl::Status status = windows->session->Bind(
-      windows->x.floats(), input, windows->forecast.floats(), output);
-  if (!status.ok()) return status;
-  return windows;
-}
-
 // Sums side by side, so that no addition waits for the one before.
 uint64_t Sum(std::span<const uint64_t> words) {
   constexpr size_t kLanes = 64;
@@ -143,19 +117,6 @@ Job ForwardJob(const BenchModel& model, int batch) {
       }
     }
     return absl::OkStatus();
-  };
-}
-
-absl::StatusOr<Job> OnnxJob(const OnnxRuntime& runtime, const BenchModel& model,
-                            const std::string& file, int batch) {
-  auto windows = OpenWindows(runtime, model, file, batch);
-  if (!windows.ok()) return windows.status();
-  return [windows = *windows](int count) {
-    absl::Status status;
-    for (int i = 0; i < count && status.ok(); ++i) {
-      status = windows->session->Run();
-    }
-    return status;
   };
 }
 
@@ -223,31 +184,6 @@ Job ReadJob(int mebibytes) {
     }
     return absl::OkStatus();
   };
-}
-
-absl::StatusOr<double> OnnxError(const OnnxRuntime& runtime,
-                                 const BenchModel& model,
-                                 const std::string& file) {
-  constexpr int kBatch = 2;
-  auto windows = OpenWindows(runtime, model, file, kBatch);
-  if (!windows.ok()) return windows.status();
-  absl::Status status = (*windows)->session->Run();
-  if (!status.ok()) return status;
-  Windows ours(model, kBatch);  // draws the same input
-  double error = 0;
-  double largest = 1;
-  for (int64_t window = 0; window < kBatch; ++window) {
-    ours.Forward(window);
-    const std::vector<float>& wanted = ours.activations.forecast.floats();
-    const float* found = (*windows)->forecast.Row(window * ours.length);
-    for (size_t i = 0; i < wanted.size(); ++i) {
-      const double difference = std::abs(double{wanted[i]} - found[i]);
-      // Not a number is no agreement.
-      if (!(difference <= error)) error = difference;
-      largest = std::max(largest, double{std::abs(wanted[i])});
-    }
-  }
-  return error / largest;
 }
 
 }  // namespace telltale::bench

@@ -1,26 +1,20 @@
 #pragma once
 
 #include <functional>
-#include <span>
 #include <string>
 
 #include "absl/status/statusor.h"
 
 #include "tests/bench/bench_models.h"
-#include "tests/bench/onnx_runtime.h"
 
 namespace telltale::bench {
 
 // Something to be measured: does it so many times. It owns what it needs and
-// views the models and libraries that it was made of, which must outlive it.
+// views the model and the library that it was made of, which must outlive it.
 using Job = std::function<absl::Status(int count)>;
 
 // Our encoder over a batch of whole windows, one by one.
 Job ForwardJob(const BenchModel& model, int batch);
-
-// The same by ONNX Runtime, all at once, from an exported file.
-absl::StatusOr<Job> OnnxJob(const OnnxRuntime& runtime, const BenchModel& model,
-                            const std::string& file, int batch);
 
 // The next `rows` instants of each of `streams` streams, whose caches are full.
 Job AdvanceJob(const BenchModel& model, int streams, int rows);
@@ -34,11 +28,5 @@ Job MultiplyJob(int size);
 
 // Reading so many MiB of memory once.
 Job ReadJob(int mebibytes);
-
-// The largest difference between the forecasts of an exported file and those
-// of our encoder, over that of 1 and our largest forecast.
-absl::StatusOr<double> OnnxError(const OnnxRuntime& runtime,
-                                 const BenchModel& model,
-                                 const std::string& file);
 
 }  // namespace telltale::bench

@@ -75,12 +75,8 @@ Parameters Draw(const EncoderConfig& config) {
   return parameters;
 }
 
-absl::Status WriteOnnx(const BenchModel& model,
-                       server::OnnxOperations operations,
+absl::Status WriteOnnx(const absl::StatusOr<onnx::ModelProto>& onnx,
                        const std::filesystem::path& path) {
-  const auto onnx =
-      server::EncoderToOnnx(model.config, model.parameters,
-                            {.length = model.length, .operations = operations});
   if (!onnx.ok()) return onnx.status();
   return model::ReplaceFile(path, onnx->SerializeAsString());
 }
@@ -127,11 +123,19 @@ Matrix NormalMatrix(int64_t rows, int64_t columns, uint64_t seed) {
 absl::Status WriteBenchModel(const std::string& name, const BenchModel& model,
                              const std::string& folder) {
   const std::filesystem::path base = std::filesystem::path(folder) / name;
-  absl::Status status = WriteOnnx(model, server::OnnxOperations::kStandard,
+  const auto whole = [&](server::OnnxOperations operations) {
+    return server::EncoderToOnnx(
+        model.config, model.parameters,
+        {.length = model.length, .operations = operations});
+  };
+  absl::Status status = WriteOnnx(whole(server::OnnxOperations::kStandard),
                                   base.string() + ".onnx");
   if (!status.ok()) return status;
-  status = WriteOnnx(model, server::OnnxOperations::kRuntime,
+  status = WriteOnnx(whole(server::OnnxOperations::kRuntime),
                      base.string() + ".runtime.onnx");
+  if (!status.ok()) return status;
+  status = WriteOnnx(server::EncoderStepToOnnx(model.config, model.parameters),
+                     base.string() + ".step.onnx");
   if (!status.ok()) return status;
 
   constexpr int64_t kWindows = 2;

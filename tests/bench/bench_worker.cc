@@ -7,9 +7,11 @@
 //
 //   write MODEL FOLDER             MODEL's files (bench_models.h); the version
 //                                  of ONNX Runtime, or none
-//   check MODEL FILE               the relative error of an exported file
+//   check MODEL whole FILE         the relative error of an exported file over
+//   check MODEL step FILE          whole windows, or step by step
 //   time COUNT forward MODEL BATCH         seconds of processor time for
 //   time COUNT onnx MODEL FILE BATCH       doing it COUNT times; what is
+//   time COUNT step MODEL FILE STREAMS
 //   time COUNT advance MODEL STREAMS ROWS  measured for the first time is
 //   time COUNT train                       done once before
 //   time COUNT multiply SIZE
@@ -31,6 +33,7 @@
 #include "model/ops/context.h"
 #include "tests/bench/bench_jobs.h"
 #include "tests/bench/bench_models.h"
+#include "tests/bench/onnx_jobs.h"
 #include "tests/bench/onnx_runtime.h"
 
 namespace telltale::bench {
@@ -98,7 +101,8 @@ absl::StatusOr<std::string> Worker::Check(const Words& words) {
   const auto model = Model(words[1]);
   if (!model.ok()) return model.status();
   if (absl::Status status = NeedRuntime(); !status.ok()) return status;
-  const auto error = OnnxError(*runtime_, **model, words[2]);
+  const auto check = words[2] == "step" ? OnnxStepError : OnnxError;
+  const auto error = check(*runtime_, **model, words[3]);
   if (!error.ok()) return error.status();
   return absl::StrFormat("%.9g", *error);
 }
@@ -112,9 +116,10 @@ absl::StatusOr<Job> Worker::MakeJob(const Words& what) {
   if (!model.ok()) return model.status();
   if (what[0] == "forward") return ForwardJob(**model, number(2));
   if (what[0] == "advance") return AdvanceJob(**model, number(2), number(3));
-  if (what[0] == "onnx") {
+  if (what[0] == "onnx" || what[0] == "step") {
     if (absl::Status status = NeedRuntime(); !status.ok()) return status;
-    return OnnxJob(*runtime_, **model, what.at(2), number(3));
+    const auto make = what[0] == "step" ? OnnxStepJob : OnnxJob;
+    return make(*runtime_, **model, what.at(2), number(3));
   }
   return absl::InvalidArgumentError(absl::StrCat("no job '", what[0], "'"));
 }
@@ -137,7 +142,7 @@ absl::StatusOr<std::string> Worker::Answer(const std::string& line) {
   Words words;
   for (std::string word; stream >> word;) words.push_back(word);
   if (words.size() == 3 && words[0] == "write") return Write(words);
-  if (words.size() == 3 && words[0] == "check") return Check(words);
+  if (words.size() == 4 && words[0] == "check") return Check(words);
   if (words.size() >= 3 && words[0] == "time") {
     return Time(std::stoi(words[1]), {words.begin() + 2, words.end()});
   }

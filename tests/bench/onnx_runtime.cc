@@ -89,32 +89,37 @@ OnnxRuntime::Session::Open(const OnnxRuntime& runtime,
   return session;
 }
 
-absl::Status OnnxRuntime::Session::Tensor(std::span<float> values,
-                                          std::span<const int64_t> shape,
-                                          void** tensor) const {
+absl::StatusOr<OnnxRuntime::Session::Binding> OnnxRuntime::Session::Bind(
+    const std::vector<OnnxTensor>& inputs,
+    const std::vector<OnnxTensor>& outputs) const {
   void* memory = nullptr;
   absl::Status status = runtime_.Call(kCreateCpuMemoryInfo, kArenaAllocator,
                                       kDefaultMemory, &memory);
+  Binding binding;
+  const auto bind = [&](const OnnxTensor& tensor, std::vector<void*>& values) {
+    if (!status.ok()) return;
+    binding.names.push_back(tensor.name);
+    status = runtime_.Call(kCreateTensorWithData, memory,
+                           static_cast<void*>(tensor.values.data()),
+                           tensor.values.size_bytes(), tensor.shape.data(),
+                           tensor.shape.size(), kFloat, &values.emplace_back());
+  };
+  for (const OnnxTensor& tensor : inputs) bind(tensor, binding.inputs);
+  for (const OnnxTensor& tensor : outputs) bind(tensor, binding.outputs);
   if (!status.ok()) return status;
-  return runtime_.Call(kCreateTensorWithData, memory,
-                       static_cast<void*>(values.data()), values.size_bytes(),
-                       shape.data(), shape.size(), kFloat, tensor);
+  return binding;
 }
 
-absl::Status OnnxRuntime::Session::Bind(
-    std::span<float> input, std::span<const int64_t> input_shape,
-    std::span<float> forecast, std::span<const int64_t> forecast_shape) {
-  absl::Status status = Tensor(input, input_shape, &input_);
-  status.Update(Tensor(forecast, forecast_shape, &forecast_));
-  return status;
-}
-
-absl::Status OnnxRuntime::Session::Run() {
-  const char* input_name = "input";
-  const char* forecast_name = "forecast";
+absl::Status OnnxRuntime::Session::Run(Binding& binding) {
+  std::vector<const char*> names;
+  for (const std::string& name : binding.names) names.push_back(name.c_str());
+  const char* const* input_names = names.data();
+  const char* const* output_names = input_names + binding.inputs.size();
   void* no_options = nullptr;
-  return runtime_.Call(kRun, session_, no_options, &input_name, &input_,
-                       size_t{1}, &forecast_name, size_t{1}, &forecast_);
+  return runtime_.Call(kRun, session_, no_options, input_names,
+                       binding.inputs.data(), binding.inputs.size(),
+                       output_names, binding.outputs.size(),
+                       binding.outputs.data());
 }
 
 }  // namespace telltale::bench

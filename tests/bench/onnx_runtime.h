@@ -10,6 +10,13 @@
 
 namespace telltale::bench {
 
+// A buffer that a graph reads or writes, and its name in the graph.
+struct OnnxTensor {
+  std::string name;
+  std::span<float> values;
+  std::vector<int64_t> shape;
+};
+
 // ONNX Runtime's shared library, by its C interface, without its headers: no
 // package that is installed has them. Used by one thread.
 class OnnxRuntime {
@@ -39,29 +46,27 @@ class OnnxRuntime {
 
 class OnnxRuntime::Session {
  public:
+  // Buffers of inputs and outputs, bound once for many runs.
+  struct Binding {
+    std::vector<std::string> names;  // inputs, then outputs
+    std::vector<void*> inputs, outputs;
+  };
+
   // `runtime` must outlive it. kInvalidArgument: what the library says of the
   // model.
   static absl::StatusOr<std::unique_ptr<Session>> Open(
       const OnnxRuntime& runtime, const std::string& model);
 
-  // Fixes the buffers of input and forecast, which must outlive Run; both by
-  // [batch, instants, columns].
-  absl::Status Bind(std::span<float> input,
-                    std::span<const int64_t> input_shape,
-                    std::span<float> forecast,
-                    std::span<const int64_t> forecast_shape);
-  absl::Status Run();
+  // Views the tensors' buffers, which must outlive the binding.
+  absl::StatusOr<Binding> Bind(const std::vector<OnnxTensor>& inputs,
+                               const std::vector<OnnxTensor>& outputs) const;
+  absl::Status Run(Binding& binding);
 
  private:
   explicit Session(const OnnxRuntime& runtime) : runtime_(runtime) {}
 
-  absl::Status Tensor(std::span<float> values, std::span<const int64_t> shape,
-                      void** tensor) const;
-
   const OnnxRuntime& runtime_;
   void* session_ = nullptr;
-  void* input_ = nullptr;
-  void* forecast_ = nullptr;
 };
 
 }  // namespace telltale::bench

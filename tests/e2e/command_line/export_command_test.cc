@@ -27,6 +27,21 @@ TEST_F(ExportCommandTest, WritesTheModelForWindowsOfTheLengthAskedFor) {
   EXPECT_GT(std::filesystem::file_size(onnx), bytes);  // larger masks
 }
 
+TEST_F(ExportCommandTest, WritesTheModelForTheNextInstant) {
+  const std::string model = TrainSmall();
+  const std::string onnx = Path("step.onnx");
+
+  EXPECT_EQ(Succeed({"export", "--model", model, "--onnx", onnx, "--step"}),
+            onnx +
+                ": input [batch, 120], forecast [batch, 24]; keys and values "
+                "of 2 layers go round\n");
+  EXPECT_GT(std::filesystem::file_size(onnx), 10'000U);
+  EXPECT_EQ(Run({"export", "--model", model, "--onnx", onnx, "--step",
+                 "--length", "50"})
+                .exit_code,
+            2);
+}
+
 TEST_F(ExportCommandTest, NeverWritesOverTheModel) {
   const std::string model = TrainSmall();
 

@@ -1,6 +1,7 @@
 #include "server/cli/onnx_encoder.h"
 
 #include <cstring>
+#include <map>
 #include <set>
 #include <string>
 #include <vector>
@@ -138,6 +139,55 @@ TEST(EncoderToOnnx, LeavesAttendingToNothingOutWhereItCannotBe) {
 
   EXPECT_THAT(Constant(onnx, "layer.0.attention.mask").dims(),
               ElementsAre(1, 1, kLength, kLength));
+}
+
+TEST(EncoderStepToOnnx, HandsKeysAndValuesOn) {
+  const model::EncoderConfig config = model::SmallConfig();
+  const onnx::ModelProto onnx =
+      *EncoderStepToOnnx(config, model::RandomParameters(config, 1));
+
+  std::map<std::string, std::vector<int64_t>> inputs, outputs;
+  for (const auto& value : onnx.graph().input()) {
+    inputs[value.name()] = Sizes(value);
+  }
+  for (const auto& value : onnx.graph().output()) {
+    outputs[value.name()] = Sizes(value);
+  }
+
+  EXPECT_THAT(inputs["input"], ElementsAre(-1, 9));  // three taps of three
+  EXPECT_THAT(inputs["cosine"], ElementsAre(-1, 1, 1, 4));
+  EXPECT_THAT(inputs["layer.1.past_key"], ElementsAre(-1, 4, 19, 8));
+  EXPECT_EQ(inputs["layer.1.past_key"], outputs["layer.1.key"]);
+  EXPECT_EQ(inputs["layer.0.past_value"], outputs["layer.0.value"]);
+  EXPECT_THAT(outputs["forecast"], ElementsAre(-1, 6));
+  EXPECT_EQ(inputs.size(), 7U);
+  EXPECT_EQ(outputs.size(), 5U);
+}
+
+TEST(EncoderStepToOnnx, AddsTheBiasOfEachDistanceTheOldestFirst) {
+  const model::EncoderConfig config = model::SmallConfig();
+  const model::Parameters parameters = model::RandomParameters(config, 1);
+  const onnx::ModelProto onnx = *EncoderStepToOnnx(config, parameters);
+  const float* bias = parameters.layers()[1].attention.distance_bias;
+
+  const onnx::TensorProto& mask = Constant(onnx, "layer.1.attention.mask");
+
+  EXPECT_THAT(mask.dims(), ElementsAre(1, 4, 1, 21));
+  EXPECT_EQ(At(mask, 3, 0, 0), bias[3 * 20 + 19]);
+  EXPECT_EQ(At(mask, 3, 0, 19), bias[3 * 20]);
+  EXPECT_EQ(At(mask, 0, 0, 14), bias[5]);
+  EXPECT_EQ(At(mask, 0, 0, 15), model::kMasked);  // blind
+}
+
+TEST(EncoderStepToOnnx, RefusesLayersWithoutAPast) {
+  model::EncoderConfig config = model::SmallConfig();
+  config.layers[0].reach = 1;
+
+  const auto onnx =
+      EncoderStepToOnnx(config, model::RandomParameters(config, 1));
+
+  EXPECT_EQ(onnx.status().code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_THAT(std::string(onnx.status().message()), HasSubstr("2 or more"));
 }
 
 TEST(EncoderToOnnx, RefusesWhatItCannotExport) {
