@@ -168,13 +168,14 @@ TEST(EncoderStepToOnnx, AddsTheBiasOfEachDistanceTheOldestFirst) {
   const model::EncoderConfig config = model::SmallConfig();
   const model::Parameters parameters = model::RandomParameters(config, 1);
   const onnx::ModelProto onnx = *EncoderStepToOnnx(config, parameters);
+  // Twenty distances a head.
   const float* bias = parameters.layers()[1].attention.distance_bias;
 
   const onnx::TensorProto& mask = Constant(onnx, "layer.1.attention.mask");
 
   EXPECT_THAT(mask.dims(), ElementsAre(1, 4, 1, 21));
-  EXPECT_EQ(At(mask, 3, 0, 0), bias[3 * 20 + 19]);
-  EXPECT_EQ(At(mask, 3, 0, 19), bias[3 * 20]);
+  EXPECT_EQ(At(mask, 3, 0, 0), bias[79]);
+  EXPECT_EQ(At(mask, 3, 0, 19), bias[60]);
   EXPECT_EQ(At(mask, 0, 0, 14), bias[5]);
   EXPECT_EQ(At(mask, 0, 0, 15), model::kMasked);  // blind
 }
