@@ -36,8 +36,15 @@ struct Exported {
   std::string shapes;  // for people
 };
 
-absl::StatusOr<Exported> ExportStep(const model::Checkpoint& checkpoint) {
-  auto onnx = EncoderStepToOnnx(checkpoint.config, checkpoint.parameters);
+OnnxOperations Operations(const ExportFlags& flags) {
+  return flags.runtime_operations ? OnnxOperations::kRuntime
+                                  : OnnxOperations::kStandard;
+}
+
+absl::StatusOr<Exported> ExportStep(const model::Checkpoint& checkpoint,
+                                    const ExportFlags& flags) {
+  auto onnx = EncoderStepToOnnx(checkpoint.config, checkpoint.parameters,
+                                Operations(flags));
   if (!onnx.ok()) return onnx.status();
   return Exported{
       *std::move(onnx),
@@ -53,8 +60,7 @@ absl::StatusOr<Exported> ExportWindows(const model::Checkpoint& checkpoint,
   const OnnxOptions options = {
       .length =
           flags.length > 0 ? flags.length : checkpoint.config.context_length(),
-      .operations = flags.runtime_operations ? OnnxOperations::kRuntime
-                                             : OnnxOperations::kStandard};
+      .operations = Operations(flags)};
   auto onnx = EncoderToOnnx(checkpoint.config, checkpoint.parameters, options);
   if (!onnx.ok()) return onnx.status();
   return Exported{
@@ -70,8 +76,8 @@ absl::Status Export(const ExportFlags& flags) {
   if (!status.ok()) return status;
   const auto checkpoint = model::Checkpoint::Load(flags.model);
   if (!checkpoint.ok()) return checkpoint.status();
-  const auto exported =
-      flags.step ? ExportStep(*checkpoint) : ExportWindows(*checkpoint, flags);
+  const auto exported = flags.step ? ExportStep(*checkpoint, flags)
+                                   : ExportWindows(*checkpoint, flags);
   if (!exported.ok()) return exported.status();
   status = model::ReplaceFile(flags.onnx, exported->onnx.SerializeAsString());
   if (!status.ok()) return status;
@@ -101,7 +107,7 @@ void AddExportCommand(CLI::App& app, CommandResult& result) {
                        "context]")
           ->option_text("N")
           ->check(CLI::Range(1, kMaxLength));
-  CLI::Option* runtime = command->add_flag(
+  command->add_flag(
       "--onnx-runtime", flags->runtime_operations,
       "Use ONNX Runtime's own operations besides the standard ones: a tenth "
       "faster there, and for nothing else");
@@ -109,8 +115,7 @@ void AddExportCommand(CLI::App& app, CommandResult& result) {
       ->add_flag("--step", flags->step,
                  "The next instant of many streams, with the keys and values "
                  "of those before handed on, in place of whole windows")
-      ->excludes(length)
-      ->excludes(runtime);
+      ->excludes(length);
   command->callback([flags, &result] {
     const absl::Status status = Export(*flags);
     if (status.ok()) return;

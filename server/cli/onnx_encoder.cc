@@ -193,9 +193,11 @@ std::string WindowGraph::Mask(size_t layer) {
 // Rows are those of the next instant of each stream, [batch, columns].
 class StepGraph {
  public:
-  StepGraph(const EncoderConfig& config, const Parameters& parameters)
+  StepGraph(const EncoderConfig& config, const Parameters& parameters,
+            OnnxOperations operations)
       : config_(config),
         parameters_(parameters),
+        runtime_(operations == OnnxOperations::kRuntime),
         layers_(config, parameters),
         graph_(layers_.graph()) {}
 
@@ -208,11 +210,17 @@ class StepGraph {
   std::string Extend(const std::string& name, int64_t reach, int64_t width,
                      const std::string& heads);
   std::string Mask(size_t layer);
+  // Rows of queries or keys as heads, [batch, H, 1, query_width], turned.
+  std::string TurnedHeads(const std::string& rows);
 
   const EncoderConfig& config_;
   const Parameters& parameters_;
+  const bool runtime_;
   OnnxLayers layers_;
   OnnxGraph& graph_;
+  // With operations of ONNX Runtime: angles as its table, [batch, query_width
+  // / 2], and each stream's place in it.
+  std::string cosines_, sines_, places_;
 };
 
 onnx::ModelProto StepGraph::Build() {
@@ -222,6 +230,15 @@ onnx::ModelProto StepGraph::Build() {
     const std::vector<int64_t> shape = {-1, 1, 1, config_.query_width / 2};
     graph_.AddInput("cosine", shape, "of the position's angles");
     graph_.AddInput("sine", shape, "of the position's angles");
+    if (runtime_) {
+      cosines_ = layers_.Reshape("cosine", {-1, config_.query_width / 2});
+      sines_ = layers_.Reshape("sine", {-1, config_.query_width / 2});
+      const std::string batch = graph_.Apply(
+          "Gather", {graph_.Apply("Shape", {"input"}), graph_.Integer(0)});
+      places_ = layers_.Reshape(
+          graph_.Apply("Range", {graph_.Integer(0), batch, graph_.Integer(1)}),
+          {-1, 1});
+    }
   }
   const std::string stem = layers_.Stem("input");
   std::string stream = stem;
@@ -235,25 +252,33 @@ onnx::ModelProto StepGraph::Build() {
   return graph_.Finish("encoder_step", model::EncoderConfigToJson(config_));
 }
 
+std::string StepGraph::TurnedHeads(const std::string& rows) {
+  const std::vector<int64_t> shape = {-1, config_.heads, 1,
+                                      config_.query_width};
+  if (!runtime_ || !config_.rotary) {
+    return layers_.Turn(layers_.Reshape(rows, shape));
+  }
+  const std::string columns =
+      layers_.Reshape(rows, {-1, 1, config_.query_columns()});
+  return layers_.Reshape(
+      graph_.Apply("RotaryEmbedding", {columns, places_, cosines_, sines_}, {},
+                   kOnnxRuntimeDomain),
+      shape);
+}
+
 std::string StepGraph::Attend(size_t layer, const OnnxLayers::Projected& rows) {
   const int64_t reach = config_.layers[layer].reach;
   const std::string name = absl::StrCat("layer.", layer, ".");
-  const auto heads = [&](const std::string& value, int64_t width) {
-    return layers_.Reshape(value, {-1, config_.heads, 1, width});
-  };
-  const std::string query =
-      layers_.Turn(heads(rows.query, config_.query_width));
   const std::string keys =
-      Extend(name + "key", reach, config_.query_width,
-             layers_.Turn(heads(rows.key, config_.query_width)));
-  const std::string values = Extend(name + "value", reach, config_.value_width,
-                                    heads(rows.value, config_.value_width));
-  const std::string scores = graph_.Apply(
-      "Add",
-      {graph_.Apply("MatMul", {query, layers_.Permute(keys, {0, 1, 3, 2})}),
-       Mask(layer)});
+      Extend(name + "key", reach, config_.query_width, TurnedHeads(rows.key));
+  const std::string values = Extend(
+      name + "value", reach, config_.value_width,
+      layers_.Reshape(rows.value, {-1, config_.heads, 1, config_.value_width}));
+  const std::string products = graph_.Apply(
+      "MatMul", {TurnedHeads(rows.query), layers_.Permute(keys, {0, 1, 3, 2})});
   const std::string weights =
-      graph_.Apply("Softmax", {scores}, {{"axis", int64_t{-1}}});
+      graph_.Apply("Softmax", {graph_.Apply("Add", {products, Mask(layer)})},
+                   {{"axis", int64_t{-1}}});
   return layers_.Reshape(graph_.Apply("MatMul", {weights, values}),
                          {-1, config_.value_columns()});
 }
@@ -334,8 +359,9 @@ absl::StatusOr<onnx::ModelProto> EncoderToOnnx(const EncoderConfig& config,
   return WindowGraph(config, parameters, options).Build();
 }
 
-absl::StatusOr<onnx::ModelProto> EncoderStepToOnnx(
-    const EncoderConfig& config, const Parameters& parameters) {
+absl::StatusOr<onnx::ModelProto> EncoderStepToOnnx(const EncoderConfig& config,
+                                                   const Parameters& parameters,
+                                                   OnnxOperations operations) {
   if (auto status = CheckCausal(config); !status.ok()) return status;
   for (const LayerConfig& layer : config.layers) {
     if (layer.reach > 1) continue;
@@ -343,7 +369,7 @@ absl::StatusOr<onnx::ModelProto> EncoderStepToOnnx(
         "a layer with a reach of 1 has no past to step from; it must be 2 or "
         "more");
   }
-  return StepGraph(config, parameters).Build();
+  return StepGraph(config, parameters, operations).Build();
 }
 
 }  // namespace telltale::server

@@ -11,8 +11,8 @@ namespace telltale::server {
 // Which operations an exported graph may use.
 enum class OnnxOperations {
   kStandard,  // ONNX's own, operator set 20: any engine
-  // ONNX Runtime's fused attention and rotary positions besides: that engine
-  // alone, and a tenth faster there.
+  // ONNX Runtime's own attention (of whole windows) and rotary positions
+  // besides: that engine alone, and a tenth faster there.
   kRuntime,
 };
 
@@ -45,6 +45,7 @@ absl::StatusOr<onnx::ModelProto> EncoderToOnnx(
 //
 // kInvalidArgument: an encoder that is not causal, or a reach of 1.
 absl::StatusOr<onnx::ModelProto> EncoderStepToOnnx(
-    const model::EncoderConfig& config, const model::Parameters& parameters);
+    const model::EncoderConfig& config, const model::Parameters& parameters,
+    OnnxOperations operations = OnnxOperations::kStandard);
 
 }  // namespace telltale::server

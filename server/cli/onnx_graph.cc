@@ -1,6 +1,5 @@
 #include "server/cli/onnx_graph.h"
 
-#include <algorithm>
 #include <bit>
 
 #include "absl/strings/str_cat.h"
@@ -85,10 +84,18 @@ std::string OnnxGraph::Constant(std::string_view name,
 std::string OnnxGraph::Integers(const std::vector<int64_t>& values) {
   std::string name = "integers";
   for (const int64_t value : values) absl::StrAppend(&name, "_", value);
-  if (std::ranges::find(integers_, values) == integers_.end()) {
-    integers_.push_back(values);
+  if (integers_.insert(name).second) {
     const int64_t shape[] = {static_cast<int64_t>(values.size())};
     Store<int64_t>(name, shape, values, onnx::TensorProto::INT64,
+                   *model_.mutable_graph()->add_initializer());
+  }
+  return name;
+}
+
+std::string OnnxGraph::Integer(int64_t value) {
+  std::string name = absl::StrCat("integer_", value);
+  if (integers_.insert(name).second) {
+    Store<int64_t>(name, {}, {&value, 1}, onnx::TensorProto::INT64,
                    *model_.mutable_graph()->add_initializer());
   }
   return name;

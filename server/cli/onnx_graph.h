@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <initializer_list>
+#include <set>
 #include <span>
 #include <string>
 #include <string_view>
@@ -40,6 +41,8 @@ class OnnxGraph {
   // Whole numbers of 64 bits, for operations that take them as an input. The
   // same numbers are one constant.
   std::string Integers(const std::vector<int64_t>& values);
+  // The same without dimensions.
+  std::string Integer(int64_t value);
 
   // An operation of one output; returns the output's name. An empty input is
   // one that the operation may do without.
@@ -59,7 +62,7 @@ class OnnxGraph {
  private:
   onnx::ModelProto model_;
   bool uses_runtime_domain_ = false;
-  std::vector<std::vector<int64_t>> integers_;
+  std::set<std::string> integers_;  // names of those that there are
 };
 
 }  // namespace telltale::server

@@ -123,20 +123,21 @@ Matrix NormalMatrix(int64_t rows, int64_t columns, uint64_t seed) {
 absl::Status WriteBenchModel(const std::string& name, const BenchModel& model,
                              const std::string& folder) {
   const std::filesystem::path base = std::filesystem::path(folder) / name;
-  const auto whole = [&](server::OnnxOperations operations) {
-    return server::EncoderToOnnx(
-        model.config, model.parameters,
-        {.length = model.length, .operations = operations});
-  };
-  absl::Status status = WriteOnnx(whole(server::OnnxOperations::kStandard),
-                                  base.string() + ".onnx");
-  if (!status.ok()) return status;
-  status = WriteOnnx(whole(server::OnnxOperations::kRuntime),
-                     base.string() + ".runtime.onnx");
-  if (!status.ok()) return status;
-  status = WriteOnnx(server::EncoderStepToOnnx(model.config, model.parameters),
-                     base.string() + ".step.onnx");
-  if (!status.ok()) return status;
+  for (const auto operations :
+       {server::OnnxOperations::kStandard, server::OnnxOperations::kRuntime}) {
+    const bool runtime = operations == server::OnnxOperations::kRuntime;
+    const std::string kind = base.string() + (runtime ? ".runtime" : "");
+    absl::Status status =
+        WriteOnnx(server::EncoderToOnnx(
+                      model.config, model.parameters,
+                      {.length = model.length, .operations = operations}),
+                  kind + ".onnx");
+    if (!status.ok()) return status;
+    status = WriteOnnx(
+        server::EncoderStepToOnnx(model.config, model.parameters, operations),
+        kind + ".step.onnx");
+    if (!status.ok()) return status;
+  }
 
   constexpr int64_t kWindows = 2;
   const EncoderConfig& config = model.config;

@@ -37,10 +37,10 @@ absl::StatusOr<std::unique_ptr<BenchModel>> MakeBenchModel(
 // Standard normal.
 model::Matrix NormalMatrix(int64_t rows, int64_t columns, uint64_t seed);
 
-// Writes NAME.onnx, NAME.runtime.onnx and NAME.step.onnx (onnx_encoder.h), and
-// NAME.safetensors: the configuration as metadata `encoder`, every parameter
-// as parameter.<name>, and two windows `input` with our `forecast` of each,
-// [2 * length, columns].
+// Writes NAME.onnx, NAME.runtime.onnx, NAME.step.onnx and
+// NAME.runtime.step.onnx (onnx_encoder.h), and NAME.safetensors: the
+// configuration as metadata `encoder`, every parameter as parameter.<name>, and
+// two windows `input` with our `forecast` of each, [2 * length, columns].
 absl::Status WriteBenchModel(const std::string& name, const BenchModel& model,
                              const std::string& folder);
 

@@ -58,6 +58,8 @@ class OnnxStreams {
   // x[streams, I] -> forecast().
   absl::Status Step(const model::ConstMatrixView& x);
   const Matrix& forecast() const { return forecast_; }
+  // Sets streams so many instants apart; at first they are at the same one.
+  void Spread(int64_t instants) { spread_ = instants; }
 
  private:
   OnnxStreams(const EncoderConfig& config, int streams);
@@ -72,6 +74,7 @@ class OnnxStreams {
   std::array<OnnxRuntime::Session::Binding, 2> bindings_;
   model::RotaryAngles angles_;
   int64_t next_ = 0;
+  int64_t spread_ = 0;
 };
 
 OnnxStreams::OnnxStreams(const EncoderConfig& config, int streams)
@@ -135,9 +138,11 @@ absl::StatusOr<std::shared_ptr<OnnxStreams>> OnnxStreams::Open(
 }
 
 absl::Status OnnxStreams::Step(const model::ConstMatrixView& x) {
-  const double position = static_cast<double>(next_);
-  model::ComputeAngles(config_, {&position, 1}, angles_);
   for (int64_t stream = 0; stream < streams_; ++stream) {
+    if (stream == 0 || spread_ != 0) {
+      const auto position = static_cast<double>(next_ + spread_ * stream);
+      model::ComputeAngles(config_, {&position, 1}, angles_);
+    }
     float* taps = taps_.Row(stream);
     const int64_t kept = taps_.columns() - x.columns;
     std::copy_n(taps + x.columns, kept, taps);
@@ -223,24 +228,42 @@ absl::StatusOr<double> OnnxStepError(const OnnxRuntime& runtime,
                                      const BenchModel& model,
                                      const std::string& file) {
   constexpr int kCompared = 20;  // once the pasts are full
+  constexpr int kStreams = 2;
   const EncoderConfig& config = model.config;
   const int64_t count = config.receptive_field() + kCompared;
-  auto theirs = OnnxStreams::Open(runtime, model, file, /*streams=*/1);
+  const int64_t columns = config.output_width();
+  auto theirs = OnnxStreams::Open(runtime, model, file, kStreams);
   if (!theirs.ok()) return theirs.status();
-  const Matrix x = NormalMatrix(count, config.input_width, 6);
+  // Row t has the instants of all streams at t, side by side.
+  const Matrix x =
+      NormalMatrix(count, int64_t{kStreams} * config.input_width, 6);
+  std::array<model::EncoderActivations, kStreams> ours;
   model::Context context;
   const model::Encoder encoder(config, model.parameters);
-  model::EncoderActivations ours;
-  encoder.Forward(context, x.view(), Regular(count), ours);
+  for (int64_t stream = 0; stream < kStreams; ++stream) {
+    Matrix series(count, config.input_width);
+    for (int64_t t = 0; t < count; ++t) {
+      std::copy_n(x.Row(t) + stream * config.input_width, config.input_width,
+                  series.Row(t));
+    }
+    encoder.Forward(context, series.view(), Regular(count), ours[stream]);
+  }
+  (*theirs)->Spread(11);  // forecasts depend on distances alone
   double error = 0;
   double largest = 1;
   for (int64_t t = 0; t < count; ++t) {
-    absl::Status status = (*theirs)->Step(x.view().Rows(t, 1));
+    const model::ConstMatrixView instants = {.data = x.Row(t),
+                                             .rows = kStreams,
+                                             .columns = config.input_width,
+                                             .row_stride = config.input_width};
+    absl::Status status = (*theirs)->Step(instants);
     if (!status.ok()) return status;
     if (t < count - kCompared) continue;
-    Compare((*theirs)->forecast().data(),
-            {ours.forecast.Row(t), static_cast<size_t>(config.output_width())},
-            error, largest);
+    for (int64_t stream = 0; stream < kStreams; ++stream) {
+      Compare((*theirs)->forecast().Row(stream),
+              {ours[stream].forecast.Row(t), static_cast<size_t>(columns)},
+              error, largest);
+    }
   }
   return error / largest;
 }
