@@ -63,8 +63,6 @@ class Worker:
   """A process that measures; one command a line, one answer a line."""
 
   def __init__(self, command, environment=None):
-    self.name = os.path.basename(command[-2] if len(command) > 1
-                                 else command[0])
     self.process = subprocess.Popen(
         command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
         env={**os.environ, 'OMP_NUM_THREADS': '1', **(environment or {})})
@@ -80,10 +78,6 @@ class Worker:
     if not answer.startswith('ok '):
       raise Failure(f'{line}: {answer or "the worker ended"}')
     return answer.removeprefix('ok ')
-
-  def close(self):
-    self.process.stdin.close()
-    return self.process.wait()
 
 
 class Contender:
