@@ -23,5 +23,6 @@ void AddStreamCommand(CLI::App& app, CommandResult& result);
 void AddHistoryCommand(CLI::App& app, CommandResult& result);
 void AddHealthCommand(CLI::App& app, CommandResult& result);
 void AddInspectCommand(CLI::App& app, CommandResult& result);
+void AddExportCommand(CLI::App& app, CommandResult& result);
 
 }  // namespace telltale::server

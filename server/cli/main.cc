@@ -58,6 +58,7 @@ void AddCommands(CLI::App& app, CommandResult& result) {
   AddHistoryCommand(app, result);
   AddHealthCommand(app, result);
   AddInspectCommand(app, result);
+  AddExportCommand(app, result);
 }
 
 int Run(int argc, char** argv) {

@@ -1,0 +1,32 @@
+#pragma once
+
+#include <functional>
+#include <string>
+
+#include "absl/status/statusor.h"
+
+#include "tests/bench/bench_models.h"
+
+namespace telltale::bench {
+
+// Something to be measured: does it so many times. It owns what it needs and
+// views the model and the library that it was made of, which must outlive it.
+using Job = std::function<absl::Status(int count)>;
+
+// Our encoder over a batch of whole windows, one by one.
+Job ForwardJob(const BenchModel& model, int batch);
+
+// The next `rows` instants of each of `streams` streams, whose caches are full.
+Job AdvanceJob(const BenchModel& model, int streams, int rows);
+
+// Steps of training the checkpoint at `path` on simulated telemetry, with the
+// usual options.
+absl::StatusOr<Job> TrainJob(const std::string& path);
+
+// A product of square matrices of `size` by oneDNN.
+Job MultiplyJob(int size);
+
+// Reading so many MiB of memory once.
+Job ReadJob(int mebibytes);
+
+}  // namespace telltale::bench
