@@ -52,7 +52,7 @@ struct EncoderConfig {
        .blind_heads = 2,
        .blind_span = 32}};
   std::vector<int> horizons = {1, 8};  // instants ahead, rising
-  int targets = 0;                         // T: channels forecast
+  int targets = 0;                     // T: channels forecast
   // Beside the forecasts, the head gives the logit of a verdict: whether the
   // instant belongs to a fault like those that were labelled.
   bool verdict = false;

@@ -132,10 +132,9 @@ void FitNovelty(std::span<const SegmentResiduals> segments,
     const ChannelPoints channel = PointsOf(segments, c);
     Matrix bank = channel.points.ChooseBank();
     if (bank.columns() == 0) continue;
-    const float weight =
-        NoveltyWeight(ResidualRange(segments, scoring.residuals, c) / unit[i],
-                      NoveltyRange(segments, channel, bank) / unit[i],
-                      AreFew(segments));
+    const float weight = NoveltyWeight(
+        ResidualRange(segments, scoring.residuals, c) / unit[i],
+        NoveltyRange(segments, channel, bank) / unit[i], AreFew(segments));
     if (weight <= 0) continue;
     scoring.novelty.weight[i] = weight;
     scoring.novelty.banks[i] = std::move(bank);
