@@ -33,7 +33,7 @@ TEST_F(ExportCommandTest, WritesTheModelForTheNextInstant) {
 
   EXPECT_EQ(Succeed({"export", "--model", model, "--onnx", onnx, "--step"}),
             onnx +
-                ": input [batch, 120], forecast [batch, 24]; keys and values "
+                ": input [batch, 216], forecast [batch, 24]; keys and values "
                 "of 2 layers go round\n");
   EXPECT_GT(std::filesystem::file_size(onnx), 10'000U);
   EXPECT_EQ(Run({"export", "--model", model, "--onnx", onnx, "--step",
