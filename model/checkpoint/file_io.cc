@@ -69,6 +69,23 @@ mode_t PermissionsOf(const std::filesystem::path& path) {
   return status.st_mode & 0777;
 }
 
+// Whether there is no file yet, or one that another may take the place of.
+// Names such as /dev/stdout may lead to a regular file that somebody else has
+// open.
+bool IsReplaceable(const std::filesystem::path& path) {
+  struct stat status = {};
+  if (path.native().starts_with("/dev/")) return false;
+  return ::stat(path.c_str(), &status) != 0 || S_ISREG(status.st_mode);
+}
+
+// A pipe or a device holds nothing to keep, and has no room beside it.
+absl::Status WriteInPlace(const std::filesystem::path& path,
+                          std::string_view bytes) {
+  const FileDescriptor file(::open(path.c_str(), O_WRONLY | O_CLOEXEC));
+  if (!file.is_open()) return SystemError("cannot open", path);
+  return WriteAll(file.get(), bytes, path);
+}
+
 }  // namespace
 
 absl::StatusOr<std::string> ReadFile(const std::filesystem::path& path,
@@ -107,6 +124,7 @@ absl::StatusOr<std::string> ReadFile(const std::filesystem::path& path,
 
 absl::Status ReplaceFile(const std::filesystem::path& path,
                          std::string_view bytes) {
+  if (!IsReplaceable(path)) return WriteInPlace(path, bytes);
   // Two processes that write the same file must not share a temporary one.
   const std::string beside =
       absl::StrFormat("%s.%d.part", path.string(), ::getpid());

@@ -21,7 +21,8 @@ absl::StatusOr<std::string> ReadFile(const std::filesystem::path& path,
 
 // Makes `bytes` the content of the file: written beside it, flushed to the
 // disk and renamed, so that a crash at any moment leaves the old file or the
-// new one. An error leaves the old file as it was.
+// new one. An error leaves the old file as it was. What is no regular file,
+// such as a pipe or /dev/stdout, is written as it is.
 absl::Status ReplaceFile(const std::filesystem::path& path,
                          std::string_view bytes);
 

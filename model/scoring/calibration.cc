@@ -291,8 +291,10 @@ void Calibrate(std::span<const SegmentResiduals> segments,
     std::ranges::fill(scoring.residuals.mixing, 0.0F);
     std::ranges::fill(scoring.residuals.coupling, 0.0F);
   }
-  FitNovelty(segments, units, scoring);
-  if (!parts.novelty) std::ranges::fill(scoring.novelty.weight, 0.0F);
+  const auto targets = static_cast<size_t>(scoring.residuals.targets);
+  scoring.novelty.weight.assign(targets, 0.0F);
+  scoring.novelty.banks.assign(targets, Matrix());
+  if (parts.novelty) FitNovelty(segments, units, scoring);
 
   HeldOutViews held_out;
   for (size_t i = 0; i < segments.size(); ++i) {

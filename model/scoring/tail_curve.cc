@@ -89,10 +89,11 @@ TailCurve TailCurve::Fit(std::span<float> values, float floor) {
     a0 += excess / static_cast<double>(n);
     a1 += excess * (1 - rank) / static_cast<double>(n);
   }
-  double shape = n == 0 ? kStillShape : kPriorShape;
-  if (a0 > 2 * a1 && a1 > 0) {
-    const auto seen = static_cast<double>(n);
+  double shape = kStillShape;
+  if (n > 0) {
+    // a1 is below half of a0: ranks rise with the excesses and never reach 1.
     shape = std::clamp(2 - a0 / (a0 - 2 * a1), 0.0, kMaxShape);
+    const auto seen = static_cast<double>(n);
     shape = (seen * shape + kPriorValues * kPriorShape) / (seen + kPriorValues);
   }
   const double scale = a0 * (1 - shape);

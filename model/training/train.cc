@@ -4,6 +4,7 @@
 #include <cmath>
 #include <malloc.h>
 #include <optional>
+#include <string>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -76,6 +77,31 @@ absl::Status CheckSegments(std::span<const data::Series> segments) {
   return absl::OkStatus();
 }
 
+// Names as in a training configuration.
+std::vector<std::string> LeftOut(const EvidenceParts& parts) {
+  const std::pair<const char*, bool> all[] = {
+      {"explaining", parts.explaining}, {"magnitude", parts.magnitude},
+      {"average", parts.average},       {"absence", parts.absence},
+      {"level", parts.level},           {"slow", parts.slow},
+      {"novelty", parts.novelty}};
+  std::vector<std::string> names;
+  for (const auto& [name, kept] : all) {
+    if (!kept) names.emplace_back(name);
+  }
+  return names;
+}
+
+absl::Status CheckEvidence(const EvidenceParts& parts) {
+  if (parts.magnitude || parts.average || parts.absence || parts.level ||
+      parts.slow || parts.novelty) {
+    return absl::OkStatus();
+  }
+  return absl::InvalidArgumentError(
+      "training setting evidence leaves out every view, so that nothing could "
+      "be an anomaly; keep at least one of magnitude, average, absence, level, "
+      "slow and novelty");
+}
+
 absl::Status CheckOptions(const TrainingOptions& options) {
   const auto refused = [](const char* name, double value, const char* wanted) {
     return absl::InvalidArgumentError(absl::StrFormat(
@@ -98,6 +124,7 @@ absl::Status CheckOptions(const TrainingOptions& options) {
     return refused("false_alarms_per_10k", options.false_alarms_per_10k,
                    "above 0");
   }
+  if (auto s = CheckEvidence(options.evidence); !s.ok()) return s;
   // The channels decide these two; the rest can be checked before.
   EncoderConfig encoder = options.encoder;
   encoder.input_width = 1;
@@ -217,6 +244,8 @@ std::string RecordTraining(std::span<const data::Series> segments,
       {"channels", DescribeChannels(segments)},
   };
   if (!labels.empty()) record["labelled_instants"] = labelled;
+  const std::vector<std::string> left_out = LeftOut(options.evidence);
+  if (!left_out.empty()) record["evidence_left_out"] = left_out;
   return record.dump();
 }
 

@@ -145,6 +145,16 @@ std::string ChannelsText(const model::Checkpoint& checkpoint,
   return "## Channels\n\n" + table.Text();
 }
 
+// What stands in a record is not known to be names.
+std::string NamesText(const Json& names) {
+  std::vector<std::string> texts;
+  for (const Json& name : names) {
+    texts.push_back(name.is_string() ? EscapeMarkdown(name.get<std::string>())
+                                     : "?");
+  }
+  return absl::StrJoin(texts, ", ");
+}
+
 std::string TrainingText(const model::Checkpoint& checkpoint,
                          const Json& training) {
   const auto loss = training.find("held_out_loss");
@@ -171,6 +181,10 @@ std::string TrainingText(const model::Checkpoint& checkpoint,
         std::sqrt(std::max(0.0, loss->get<double>())));
   }
   text += Item(told);
+  const auto left_out = training.find("evidence_left_out");
+  if (left_out != training.end()) {
+    text += Item("parts of the evidence left out: " + NamesText(*left_out));
+  }
   const auto stopped = training.find("stopped_early");
   if (stopped != training.end() && *stopped == true) {
     text += Item("stopped by hand before its end");

@@ -23,6 +23,11 @@ using model::Parameters;
 
 constexpr int64_t kMaxConstantBytes = int64_t{512} << 20;
 
+std::string ForecastMeaning(const EncoderConfig& config) {
+  return absl::StrCat("horizons * targets forecasts, horizon-major",
+                      config.verdict ? ", then the verdict's logit" : "");
+}
+
 // Rows are those of all windows, [batch * N, columns].
 class WindowGraph {
  public:
@@ -78,7 +83,7 @@ onnx::ModelProto WindowGraph::Build() {
   }
   const std::vector<int64_t> shape = {-1, length_, config_.output_width()};
   graph_.AddOutput(layers_.Reshape(layers_.Forecast(stream), shape), "forecast",
-                   shape, "horizons * targets forecasts, horizon-major");
+                   shape, ForecastMeaning(config_));
   return graph_.Finish("encoder", model::EncoderConfigToJson(config_));
 }
 
@@ -248,7 +253,7 @@ onnx::ModelProto StepGraph::Build() {
   }
   graph_.AddOutput(layers_.Forecast(stream), "forecast",
                    std::vector<int64_t>{-1, config_.output_width()},
-                   "horizons * targets forecasts, horizon-major");
+                   ForecastMeaning(config_));
   return graph_.Finish("encoder_step", model::EncoderConfigToJson(config_));
 }
 

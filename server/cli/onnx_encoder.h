@@ -22,7 +22,8 @@ struct OnnxOptions {
 };
 
 // The encoder as an ONNX graph over whole windows: `input` [batch, N, I], the
-// columns of input_encoding.h, to `forecast` [batch, N, output_width()], as
+// columns of input_encoding.h, to `forecast` [batch, N, output_width()], the
+// forecasts by horizon and then a verdict's logit if the encoder has one, as
 // Encoder::Forward computes each window by itself at regular positions. Masks,
 // distance biases and rotary angles are constants of the graph.
 //

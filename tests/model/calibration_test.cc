@@ -79,6 +79,23 @@ TEST(Calibrate, LeavesOutPartsOfTheEvidence) {
   EXPECT_GT(of_magnitude({.explaining = false}), 2);
 }
 
+TEST(Calibrate, KeepsNoBankOfNoveltyThatIsLeftOut) {
+  SegmentResiduals segment = NormalResiduals(1, 3'000);
+  segment.samples.Resize(3'000, 2);
+  Random random(2);
+  for (float& sample : segment.samples.floats()) {
+    sample = static_cast<float>(random.Normal());
+  }
+  const auto bank_points = [&](const EvidenceParts& parts) {
+    Checkpoint checkpoint = EmptyCheckpoint();
+    Calibrate({&segment, 1}, kBudget, parts, checkpoint);
+    EXPECT_EQ(checkpoint.scoring.novelty.weight[0] > 0, parts.novelty);
+    return checkpoint.scoring.novelty.banks.at(0).columns();
+  };
+  EXPECT_GT(bank_points({}), 0);
+  EXPECT_EQ(bank_points({.novelty = false}), 0);
+}
+
 TEST(Calibrate, LearnsWhichShocksShowInOtherChannels) {
   const SegmentResiduals segment = NormalResiduals(2, 20'000);
   Checkpoint checkpoint = EmptyCheckpoint();

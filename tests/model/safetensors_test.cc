@@ -1,11 +1,13 @@
 #include "model/checkpoint/safetensors.h"
 
 #include <cstring>
+#include <fcntl.h>
 #include <filesystem>
 #include <fstream>
 #include <random>
 #include <string>
 #include <string_view>
+#include <unistd.h>
 
 #include "absl/status/status.h"
 #include "absl/strings/str_format.h"
@@ -331,6 +333,22 @@ TEST_F(SafetensorsTest, ReadsRegularFilesOnly) {
   const std::filesystem::path pipe = folder_ / "pipe";
   ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);
   EXPECT_TRUE(absl::IsInvalidArgument(TensorFile::Read(pipe).status()));
+}
+
+TEST_F(SafetensorsTest, WritesIntoAPipeAndLeavesIt) {
+  const std::filesystem::path pipe = folder_ / "pipe";
+  ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);
+  // Open for both, so that nobody waits for the other end.
+  const int end = ::open(pipe.c_str(), O_RDWR | O_NONBLOCK);
+  ASSERT_GE(end, 0);
+
+  EXPECT_TRUE(ReplaceFile(pipe, "bytes").ok());
+
+  EXPECT_TRUE(std::filesystem::is_fifo(pipe));
+  char read[8] = {};
+  EXPECT_EQ(::read(end, read, sizeof read), 5);
+  EXPECT_STREQ(read, "bytes");
+  ::close(end);
 }
 
 TEST_F(SafetensorsTest, ReadsNoMoreThanTheLimit) {

@@ -240,11 +240,13 @@ TEST(Train, RecordsWhatItDid) {
   const data::Series series = PlantSeries(1, 1500);
   TrainingOptions options = QuickTraining();
   options.seed = 42;
+  options.evidence.slow = false;
   const Checkpoint checkpoint = TrainOn({series}, options).value();
 
   const nlohmann::json record = Record(checkpoint);
   EXPECT_EQ(record["seed"], 42);
   EXPECT_EQ(record["steps"], 30);
+  EXPECT_EQ(record["evidence_left_out"], nlohmann::json({"slow"}));
   EXPECT_EQ(record["instants"], 1500);
   EXPECT_EQ(record["first_time_ns"], series.time_ns.front());
   EXPECT_EQ(record["last_time_ns"], series.time_ns.back());
@@ -318,6 +320,15 @@ TEST(Train, RefusesSettingsThatMakeNoSense) {
   options = QuickTraining();
   options.learning_rate = std::nan("");
   EXPECT_THAT(message(options), HasSubstr("learning_rate is nan"));
+
+  options = QuickTraining();
+  options.evidence = {.magnitude = false,
+                      .average = false,
+                      .absence = false,
+                      .level = false,
+                      .slow = false,
+                      .novelty = false};
+  EXPECT_THAT(message(options), HasSubstr("keep at least one of magnitude"));
 
   options = QuickTraining();
   options.encoder.horizons = {};

@@ -58,6 +58,20 @@ Evaluation Figures() {
   return evaluation;
 }
 
+TEST(CardMarkdown, TellsWhichPartsOfTheEvidenceWereLeftOut) {
+  model::Checkpoint checkpoint = Plant();
+  EXPECT_THAT(CardMarkdown(checkpoint, "plant.safetensors", "c0ffee"),
+              Not(HasSubstr("left out")));
+
+  checkpoint.training_record = R"({"evidence_left_out":["slow","level"]})";
+
+  EXPECT_THAT(CardMarkdown(checkpoint, "plant.safetensors", "c0ffee"),
+              HasSubstr("- parts of the evidence left out: slow, level\n"));
+  checkpoint.training_record = R"({"evidence_left_out":[1]})";
+  EXPECT_THAT(CardMarkdown(checkpoint, "plant.safetensors", "c0ffee"),
+              HasSubstr("left out: ?\n"));
+}
+
 TEST(CardMarkdown, TellsWhatTheModelLearntFromAndHowWellItIsKnown) {
   model::Checkpoint checkpoint = Plant();
   checkpoint.card = R"({"software":"telltale 9","data":["plant.csv"]})";

@@ -18,6 +18,7 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using ::testing::Not;
 
 constexpr int kLength = 30;  // longer than any reach of SmallConfig
 
@@ -71,6 +72,24 @@ TEST(EncoderToOnnx, TakesWindowsAndGivesForecasts) {
   EXPECT_THAT(Sizes(onnx.graph().input(0)), ElementsAre(-1, kLength, 3));
   EXPECT_EQ(onnx.graph().output(0).name(), "forecast");
   EXPECT_THAT(Sizes(onnx.graph().output(0)), ElementsAre(-1, kLength, 6));
+}
+
+TEST(EncoderToOnnx, TellsAVerdictsColumnFromForecasts) {
+  model::EncoderConfig config = model::SmallConfig();
+  const auto meaning = [](const onnx::ModelProto& onnx) {
+    for (const auto& value : onnx.graph().output()) {
+      if (value.name() == "forecast") return value.doc_string();
+    }
+    return std::string();
+  };
+  EXPECT_THAT(meaning(Export(config, OnnxOperations::kStandard)),
+              Not(HasSubstr("verdict")));
+  config.verdict = true;
+  EXPECT_THAT(meaning(Export(config, OnnxOperations::kStandard)),
+              HasSubstr("then the verdict's logit"));
+  EXPECT_THAT(
+      meaning(*EncoderStepToOnnx(config, model::RandomParameters(config, 1))),
+      HasSubstr("then the verdict's logit"));
 }
 
 TEST(EncoderToOnnx, UsesForeignOperationsOnlyWhenAsked) {
