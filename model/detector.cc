@@ -15,7 +15,7 @@ namespace {
 constexpr size_t kDigestBytes = 64;
 
 std::string StatePrefix(const ModelDescription& description) {
-  return "telltale-stream-1 " + description.version + "\n";
+  return "telltale-stream-2 " + description.version + "\n";
 }
 
 // What tells a damaged state from a whole one. Empty where it cannot be had;

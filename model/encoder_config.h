@@ -70,10 +70,10 @@ struct EncoderConfig {
   // Columns of the head: the forecasts, then the verdict's logit if any.
   int output_width() const { return forecast_width() + (verdict ? 1 : 0); }
   // Whether streams remember the inputs under the stems they attend to, so
-  // that a verdict can be explained by them: where there is a verdict, and the
-  // last layer's keys are local in time.
+  // that an output can be explained by them: where the last layer's keys are
+  // local in time.
   bool KeepsInputs() const {
-    return verdict && layers.back().key_source == KeySource::kStem;
+    return layers.back().key_source == KeySource::kStem;
   }
   // The largest reach of a layer.
   int context_length() const;

@@ -10,9 +10,9 @@
 namespace telltale::model {
 namespace {
 
-// The keys that count most are carried on to their inputs; a happening of one
-// instant is under as many keys as the stem has taps.
-constexpr size_t kExplainedKeys = size_t{2} * kTileRows;
+// The keys that count most are carried on to their inputs, in one tile; a
+// happening of one instant is under as many keys as the stem has taps.
+constexpr size_t kExplainedKeys = kTileRows;
 
 // The places of the largest values, largest first.
 std::vector<size_t> Largest(const std::vector<float>& values, size_t most) {
@@ -40,28 +40,23 @@ int64_t Encoder::ExplainInputs(Context& context, KvCache& cache,
   parts.Resize(query_index - first + 1, config_.input_width);
   std::ranges::fill(parts.floats(), 0.0F);
 
-  const std::span<const size_t> all(places);
-  for (size_t i = 0; i < all.size(); i += kTileRows) {
-    const auto tile =
-        all.subspan(i, std::min<size_t>(kTileRows, all.size() - i));
-    DifferentiateKeys(context, cache, begin, tile);
-    for (size_t row = 0; row < tile.size(); ++row) {
-      const float* taps = taps_.Row(static_cast<int64_t>(row));
-      const float* gradient = tile_taps_.Row(static_cast<int64_t>(row));
-      double total = 0;
-      for (int64_t k = 0; k < config_.tap_columns(); ++k) {
-        total += std::abs(taps[k] * gradient[k]);
-      }
-      if (!(total > 0)) continue;
-      // Shares of the key's own part.
-      const double scale = readout[tile[row]] / total;
-      const int64_t oldest = begin + static_cast<int64_t>(tile[row]) - past;
-      for (int64_t k = 0; k < config_.tap_columns(); ++k) {
-        const int64_t instant = oldest + k / config_.input_width;
-        if (instant < first) continue;
-        parts.Row(instant - first)[k % config_.input_width] +=
-            static_cast<float>(scale * std::abs(taps[k] * gradient[k]));
-      }
+  DifferentiateKeys(context, cache, begin, places);
+  for (size_t row = 0; row < places.size(); ++row) {
+    const float* taps = taps_.Row(static_cast<int64_t>(row));
+    const float* gradient = tile_taps_.Row(static_cast<int64_t>(row));
+    double total = 0;
+    for (int64_t k = 0; k < config_.tap_columns(); ++k) {
+      total += std::abs(taps[k] * gradient[k]);
+    }
+    if (!(total > 0)) continue;
+    // Shares of the key's own part.
+    const double scale = readout[places[row]] / total;
+    const int64_t oldest = begin + static_cast<int64_t>(places[row]) - past;
+    for (int64_t k = 0; k < config_.tap_columns(); ++k) {
+      const int64_t instant = oldest + k / config_.input_width;
+      if (instant < first) continue;
+      parts.Row(instant - first)[k % config_.input_width] +=
+          static_cast<float>(scale * std::abs(taps[k] * gradient[k]));
     }
   }
   return first;

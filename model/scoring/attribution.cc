@@ -56,11 +56,13 @@ bool SurpriseLog::Restore(std::string_view& bytes) {
   return TakeBytes(bytes, surprises_) && TakeBytes(bytes, indices_);
 }
 
-std::vector<PointedInstant> RankEarlierInstants(
-    std::span<const float> readout, int64_t first_key, int stem_taps,
-    const SurpriseLog& log, int64_t alarmed, int64_t alarmed_time_ns,
-    CandidateWeight weight) {
-  const int64_t shift = (stem_taps - 1) / 2;
+std::vector<PointedInstant> RankEarlierInstants(std::span<const float> readout,
+                                                int64_t first, int taps,
+                                                const SurpriseLog& log,
+                                                int64_t alarmed,
+                                                int64_t alarmed_time_ns,
+                                                CandidateWeight weight) {
+  const int64_t shift = (taps - 1) / 2;
   struct Candidate {
     int64_t index;
     float weight;
@@ -68,7 +70,7 @@ std::vector<PointedInstant> RankEarlierInstants(
   std::vector<Candidate> candidates;
   double total = 0;
   for (size_t i = 0; i < readout.size(); ++i) {
-    const int64_t index = first_key + static_cast<int64_t>(i) - shift;
+    const int64_t index = first + static_cast<int64_t>(i) - shift;
     if (index >= alarmed) break;  // only what came before can have led to it
     const Surprise* around = LargestAround(log, index);
     if (around == nullptr || log.Find(index) == nullptr) continue;

@@ -38,15 +38,15 @@ class SurpriseLog {
 // read-out, weighed by how unusual the instant itself was or by nothing else,
 // at least kPeakDistance apart.
 //
-// readout[i] belongs to the key of instant first_key + i; a key covers the
-// stem's taps, and stands for the middle of them. Returns at most
+// readout[i] stands for the `taps` instants up to first + i, and is taken for
+// the middle of them. Returns at most
 // kPointedInstants, strongest first, with weights relative to the sum over all
 // candidates.
 enum class CandidateWeight { kSurprise, kReadout };
 inline constexpr int kPointedInstants = 8;
 inline constexpr int kPeakDistance = 6;
 std::vector<PointedInstant> RankEarlierInstants(
-    std::span<const float> readout, int64_t first_key, int stem_taps,
+    std::span<const float> readout, int64_t first, int taps,
     const SurpriseLog& log, int64_t alarmed, int64_t alarmed_time_ns,
     CandidateWeight weight = CandidateWeight::kSurprise);
 

@@ -17,31 +17,31 @@ size_t Slot(int64_t index) {
 
 }  // namespace
 
-ReadoutLog::ReadoutLog(int64_t reach)
-    : values_(kSlots, reach),
+ReadoutLog::ReadoutLog(int64_t length)
+    : values_(kSlots, length),
       indices_(kSlots, -1),
-      first_keys_(kSlots, 0),
+      firsts_(kSlots, 0),
       counts_(kSlots, 0) {}
 
 Readout ReadoutLog::Accumulate(int64_t index, const Readout& own) {
   const auto count = static_cast<int64_t>(own.values.size());
   std::vector<size_t> summed;
-  int64_t begin = own.first_key;
-  int64_t end = own.first_key + count;
+  int64_t begin = own.first;
+  int64_t end = own.first + count;
   // The nearest first, so that the order of the sum is that of the stream.
   for (int64_t i = (index - 1) / kStep * kStep;
        i >= std::max(int64_t{0}, index - kSpan); i -= kStep) {
     const size_t slot = Slot(i);
     if (indices_[slot] != i) continue;
     summed.push_back(slot);
-    begin = std::min(begin, first_keys_[slot]);
-    end = std::max(end, first_keys_[slot] + counts_[slot]);
+    begin = std::min(begin, firsts_[slot]);
+    end = std::max(end, firsts_[slot] + counts_[slot]);
   }
   Readout sum{begin, std::vector<float>(static_cast<size_t>(end - begin))};
-  std::ranges::copy(own.values, sum.values.begin() + (own.first_key - begin));
+  std::ranges::copy(own.values, sum.values.begin() + (own.first - begin));
   for (const size_t slot : summed) {
     const float* from = values_.Row(static_cast<int64_t>(slot));
-    float* to = sum.values.data() + (first_keys_[slot] - begin);
+    float* to = sum.values.data() + (firsts_[slot] - begin);
     for (int64_t i = 0; i < counts_[slot]; ++i) to[i] += from[i];
   }
   if (index % kStep == 0) Keep(index, own);
@@ -52,7 +52,7 @@ void ReadoutLog::Keep(int64_t index, const Readout& own) {
   assert(static_cast<int64_t>(own.values.size()) <= values_.columns());
   const size_t slot = Slot(index);
   indices_[slot] = index;
-  first_keys_[slot] = own.first_key;
+  firsts_[slot] = own.first;
   counts_[slot] = static_cast<int64_t>(own.values.size());
   std::ranges::copy(own.values, values_.Row(static_cast<int64_t>(slot)));
 }
@@ -60,13 +60,13 @@ void ReadoutLog::Keep(int64_t index, const Readout& own) {
 void ReadoutLog::Save(std::string& bytes) const {
   AppendBytes(values_.floats(), bytes);
   AppendBytes(indices_, bytes);
-  AppendBytes(first_keys_, bytes);
+  AppendBytes(firsts_, bytes);
   AppendBytes(counts_, bytes);
 }
 
 bool ReadoutLog::Restore(std::string_view& bytes) {
   return TakeBytes(bytes, values_.floats()) && TakeBytes(bytes, indices_) &&
-         TakeBytes(bytes, first_keys_) && TakeBytes(bytes, counts_) &&
+         TakeBytes(bytes, firsts_) && TakeBytes(bytes, counts_) &&
          std::ranges::all_of(counts_, [this](int64_t count) {
            return 0 <= count && count <= values_.columns();
          });

@@ -10,9 +10,9 @@
 namespace telltale::model {
 
 // What one alarmed instant's forecast owes to each earlier instant: values[i]
-// belongs to the key of instant first_key + i (Encoder::Explain).
+// belongs to instant first + i, or to its key (InstantReadout).
 struct Readout {
-  int64_t first_key = 0;
+  int64_t first = 0;
   std::vector<float> values;
 };
 
@@ -27,11 +27,11 @@ class ReadoutLog {
   static constexpr int64_t kStep = 4;
   static constexpr int64_t kSpan = 32;
 
-  // `reach`: of the layer that is read out, the most values of a read-out.
-  explicit ReadoutLog(int64_t reach);
+  // `length`: the most values of a read-out.
+  explicit ReadoutLog(int64_t length);
 
   // The read-out of the alarmed instant `index` plus those kept of the kSpan
-  // instants before it, key by key; and keeps the former for later ones.
+  // instants before it, value by value; and keeps the former for later ones.
   Readout Accumulate(int64_t index, const Readout& own);
 
   void Save(std::string& bytes) const;
@@ -40,10 +40,10 @@ class ReadoutLog {
  private:
   void Keep(int64_t index, const Readout& own);
 
-  Matrix values_;                    // [kSpan / kStep, reach], a ring
-  std::vector<int64_t> indices_;     // [slots]; -1: never written
-  std::vector<int64_t> first_keys_;  // [slots]
-  std::vector<int64_t> counts_;      // [slots], of values
+  Matrix values_;                 // [kSpan / kStep, length], a ring
+  std::vector<int64_t> indices_;  // [slots]; -1: never written
+  std::vector<int64_t> firsts_;   // [slots]
+  std::vector<int64_t> counts_;   // [slots], of values
 };
 
 }  // namespace telltale::model

@@ -11,6 +11,7 @@
 #include "model/positions.h"
 #include "model/scoring/attention_capture.h"
 #include "model/scoring/byte_io.h"
+#include "model/scoring/instant_readout.h"
 #include "model/scoring/masking_check.h"
 #include "model/scoring/verdict.h"
 #include "model/scoring/verdict_attribution.h"
@@ -32,7 +33,7 @@ StreamMemory::StreamMemory(const StreamScorer& scorer, int64_t first_index)
       ledger(scorer.checkpoint().config),
       tracker(scorer.checkpoint().scoring),
       surprises(SurpriseLength(scorer.checkpoint().config)),
-      readouts(scorer.checkpoint().config.layers.back().reach) {}
+      readouts(InstantReadout::Length(scorer.checkpoint().config)) {}
 
 void StreamMemory::Save(std::string& bytes) const {
   cache.Save(bytes);
@@ -64,6 +65,7 @@ class StreamScorer::Worker {
         seen_(checkpoint.scoring.residuals),
         made_at_(checkpoint.config.horizons.size()),
         evidence_(static_cast<size_t>(checkpoint.config.targets)),
+        readout_(checkpoint.config),
         verdict_attribution_(checkpoint.config, encoding) {}
 
   absl::StatusOr<std::vector<WindowScore>> Advance(
@@ -92,9 +94,8 @@ class StreamScorer::Worker {
   void Observe(Lane& lane, int row, int64_t index, InstantScore& score);
   void JudgeInstant(Lane& lane, int row);
   void LookBack(Lane& lane, int64_t index, InstantScore& score);
-  void CheckMasking(StreamMemory& memory, int64_t first_key,
-                    int64_t query_index, size_t column, int64_t index,
-                    InstantScore& score);
+  void CheckMasking(StreamMemory& memory, int64_t query_index, size_t column,
+                    int64_t index, InstantScore& score);
 
   const Checkpoint& checkpoint_;
   const InputEncoding& encoding_;
@@ -106,7 +107,7 @@ class StreamScorer::Worker {
   InstantViews seen_;
   std::vector<int64_t> made_at_;
   std::vector<ChannelEvidence> evidence_;
-  Readout readout_;
+  InstantReadout readout_;
   VerdictAttribution verdict_attribution_;
   Matrix masked_forecasts_;
 };
@@ -270,8 +271,7 @@ void StreamScorer::Worker::JudgeInstant(Lane& lane, int row) {
         verdict_attribution_.PointBack(context_, encoder_, memory.cache,
                                        memory.surprises, index, score.time_ns);
     if (lane.window.with_masking) {
-      const int64_t reach = checkpoint_.config.layers.back().reach;
-      CheckMasking(memory, index - reach + 1, index, Width(), index, score);
+      CheckMasking(memory, index, Width(), index, score);
     }
   } else if (score.anomaly) {
     LookBack(lane, index, score);
@@ -310,23 +310,19 @@ void StreamScorer::Worker::LookBack(Lane& lane, int64_t index,
   }
   if (chosen < 0) return;
   const auto column = static_cast<int>(scoring.Index(chosen, channel));
-  readout_.first_key = encoder_.Explain(context_, memory.cache,
-                                        made_at_[static_cast<size_t>(chosen)],
-                                        column, readout_.values);
-  const Readout sum = memory.readouts.Accumulate(index, readout_);
-  score.points_back_to = RankEarlierInstants(
-      sum.values, sum.first_key, checkpoint_.config.stem_taps, memory.surprises,
-      index, score.time_ns);
+  const int64_t made_at = made_at_[static_cast<size_t>(chosen)];
+  const Readout sum = memory.readouts.Accumulate(
+      index, readout_.Read(context_, encoder_, memory.cache, made_at, column));
+  score.points_back_to =
+      RankEarlierInstants(sum.values, sum.first, readout_.taps(),
+                          memory.surprises, index, score.time_ns);
   if (!lane.window.with_masking) return;
-  CheckMasking(memory, readout_.first_key,
-               made_at_[static_cast<size_t>(chosen)],
-               static_cast<size_t>(column), index, score);
+  CheckMasking(memory, made_at, static_cast<size_t>(column), index, score);
 }
 
 // Makes the forecast in `column` of instant `query_index`, whose residual
-// alarmed at instant `index`, again without some of its keys, of which
-// `first_key` is the earliest.
-void StreamScorer::Worker::CheckMasking(StreamMemory& memory, int64_t first_key,
+// alarmed at instant `index`, again without some of its keys.
+void StreamScorer::Worker::CheckMasking(StreamMemory& memory,
                                         int64_t query_index, size_t column,
                                         int64_t index, InstantScore& score) {
   const EncoderConfig& config = checkpoint_.config;
@@ -336,6 +332,7 @@ void StreamScorer::Worker::CheckMasking(StreamMemory& memory, int64_t first_key,
   }
   // A key stands for the middle of the stem's taps.
   const int64_t shift = (config.stem_taps - 1) / 2;
+  const int64_t first_key = query_index - config.layers.back().reach + 1;
   const Reachable reachable = {
       std::max(memory.cache.first_index(), first_key - shift),
       query_index - shift + 1};

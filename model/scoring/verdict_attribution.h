@@ -7,8 +7,8 @@
 #include "model/encoder.h"
 #include "model/input_encoding.h"
 #include "model/kv_cache.h"
-#include "model/matrix.h"
 #include "model/scoring/attribution.h"
+#include "model/scoring/instant_readout.h"
 
 namespace telltale::model {
 
@@ -22,7 +22,7 @@ namespace telltale::model {
 class VerdictAttribution {
  public:
   VerdictAttribution(const EncoderConfig& config, const InputEncoding& encoding)
-      : config_(config), encoding_(encoding) {}
+      : config_(config), encoding_(encoding), readout_(config) {}
 
   // Of the verdict on the instant of that index, which came at that time.
   // REQUIRES: it is among the cache's lookback, and the encoder gives verdicts.
@@ -33,8 +33,7 @@ class VerdictAttribution {
  private:
   const EncoderConfig& config_;
   const InputEncoding& encoding_;
-  Matrix parts_;
-  std::vector<float> readout_;
+  InstantReadout readout_;
 };
 
 }  // namespace telltale::model

@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <functional>
 #include <numeric>
+#include <span>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -60,12 +62,23 @@ TEST_F(ExplainInputsTest, DividesEachKeysPartAmongWhatItsStemCovers) {
   EXPECT_EQ(parts.columns(), config_.input_width);
   EXPECT_TRUE(std::ranges::all_of(parts.floats(),
                                   [](float part) { return part >= 0; }));
+  // The sixteen keys that count most, of all that there are.
+  ASSERT_GT(readout_.size(), 16U);
+  std::ranges::sort(readout_, std::greater<>());
+  const double expected = Sum(std::span(readout_).first(16));
+  EXPECT_NEAR(Sum(parts.floats()), expected, 1e-5 * expected);
+}
+
+TEST_F(ExplainInputsTest, DividesAllKeysWhereTheyAreFew) {
+  Matrix parts;
+  Explain({16}, 12, parts);
+
   EXPECT_NEAR(Sum(parts.floats()), Sum(readout_), 1e-5 * Sum(readout_));
-  // The earliest instant is under the earliest key's stem alone.
-  const std::span<const float> earliest(parts.Row(0),
-                                        static_cast<size_t>(parts.columns()));
-  EXPECT_GT(Sum(earliest), 0);
-  EXPECT_LT(Sum(earliest), readout_[0]);
+  // The latest instant is under the latest key's stem alone.
+  const std::span<const float> latest(parts.Row(12),
+                                      static_cast<size_t>(parts.columns()));
+  EXPECT_GT(Sum(latest), 0);
+  EXPECT_LT(Sum(latest), readout_.back());
 }
 
 TEST_F(ExplainInputsTest, GivesAllOfItToTheOnlyInputThatIsNotZero) {

@@ -18,7 +18,7 @@ TEST(ReadoutLog, TheFirstAlarmsReadOutIsItsOwn) {
 
   const Readout sum = log.Accumulate(1000, {900, {1, 2, 3, 4}});
 
-  EXPECT_EQ(sum.first_key, 900);
+  EXPECT_EQ(sum.first, 900);
   EXPECT_THAT(sum.values, ElementsAre(1, 2, 3, 4));
 }
 
@@ -29,7 +29,7 @@ TEST(ReadoutLog, AddsEarlierAlarmsKeyByKeyHoweverTheyLie) {
 
   const Readout sum = log.Accumulate(1006, {900, {1, 2, 3, 4}});
 
-  EXPECT_EQ(sum.first_key, 898);
+  EXPECT_EQ(sum.first, 898);
   EXPECT_THAT(sum.values, ElementsAre(100, 200, 301, 2, 13, 24, 30, 40));
 }
 
@@ -72,7 +72,7 @@ TEST(ReadoutLog, GoesOnFromItsBytes) {
   EXPECT_TRUE(left.empty());
   const Readout expected = log.Accumulate(1007, {901, {1}});
   const Readout found = restored.Accumulate(1007, {901, {1}});
-  EXPECT_EQ(found.first_key, expected.first_key);
+  EXPECT_EQ(found.first, expected.first);
   EXPECT_EQ(found.values, expected.values);
 
   ReadoutLog cut(kReach);
