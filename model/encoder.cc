@@ -11,7 +11,6 @@ namespace telltale::model {
 Encoder::Encoder(const EncoderConfig& config, const Parameters& parameters)
     : config_(config),
       parameters_(parameters),
-      tile_queries_(kTileRows, config.query_columns()),
       tile_attended_(kTileRows, config.value_columns()),
       gradient_sink_(config, /*stand_ins=*/0) {
   for (size_t n = 0; n < config.layers.size(); ++n) {
@@ -180,7 +179,7 @@ void Encoder::AdvanceLayer(Context& context, size_t n,
   }
   int64_t row = 0;
   for (StreamRows& stream : streams) {
-    AttendStream(context, n, stream, row);
+    AttendStream(n, stream, row);
     row += stream.x.rows;
   }
   for (int64_t tile = 0; tile < tile_count(); ++tile) {
@@ -217,8 +216,7 @@ AttentionRow ExtractRow(const EncoderConfig& config, const LayerConfig& layer,
 
 }  // namespace
 
-void Encoder::AttendStream(Context& context, size_t n, StreamRows& stream,
-                           int64_t row) {
+void Encoder::AttendStream(size_t n, StreamRows& stream, int64_t row) {
   KvCache& cache = *stream.cache;
   KvLayer& layer = cache.layers()[n];
   const int64_t count = stream.x.rows;
@@ -233,15 +231,12 @@ void Encoder::AttendStream(Context& context, size_t n, StreamRows& stream,
       cache.Remember(first + i, h_.Row(row + i), query_.Row(row + i));
     }
   }
-  std::ranges::fill(tile_queries_.floats(), 0.0F);
-  Copy(query_.view().Rows(row, count), tile_queries_.view().Rows(0, count));
   const int64_t end = first + count;
   const int64_t begin = std::max(cache.first_index(), end - layer.slot_count());
-  attention_[n].Attend(context, tile_queries_.view(),
+  attention_[n].Attend(query_.view().Rows(row, count),
                        std::span(places).first(static_cast<size_t>(count)),
                        layer.Runs(begin, end), layer, weights_,
-                       tile_attended_.view());
-  Copy(tile_attended_.view().Rows(0, count), attended_.view().Rows(row, count));
+                       attended_.view().Rows(row, count));
   if (stream.attention == nullptr) return;
   for (int64_t i = 0; i < count; ++i) {
     (*stream.attention)[n].push_back(ExtractRow(
@@ -263,39 +258,45 @@ int64_t Encoder::Explain(Context& context, KvCache& cache, int64_t query_index,
                          int column, std::vector<float>& readout) {
   const size_t n = attention_.size() - 1;
   KvLayer& layer = cache.layers()[n];
-  AttendAgain(context, cache, query_index);
+  AttendAgain(cache, query_index);
   DifferentiateForecast(context, cache.LastInput(query_index), column);
 
   const int64_t begin =
       std::max(cache.Begin(layer), query_index - config_.layers[n].reach + 1);
   readout.assign(static_cast<size_t>(query_index - begin + 1), 0.0F);
-  const int64_t width = config_.value_width;
-  for (int64_t key = begin; key <= query_index; ++key) {
-    const int64_t slot = layer.Slot(key);
-    for (int64_t head = 0; head < config_.heads; ++head) {
-      const float* gradient = tile_attended_.data() + head * width;
-      const float* value = layer.values.Row(slot) + head * width;
-      float along = 0;
-      for (int64_t i = 0; i < width; ++i) along += gradient[i] * value[i];
+  for (int head = 0; head < config_.heads; ++head) {
+    AlongValues(layer, head);
+    const float* weights = weights_.Row(int64_t{head} * kTileRows);
+    for (int64_t key = begin; key <= query_index; ++key) {
+      const int64_t slot = layer.Slot(key);
       readout[static_cast<size_t>(key - begin)] +=
-          std::abs(weights_.Row(head * kTileRows)[slot] * along);
+          std::abs(weights[slot] * along_[static_cast<size_t>(slot)]);
     }
   }
   return begin;
 }
 
-void Encoder::AttendAgain(Context& context, KvCache& cache,
-                          int64_t query_index) {
+void Encoder::AlongValues(const KvLayer& layer, int head) {
+  along_.assign(static_cast<size_t>(layer.slot_count()), 0.0F);
+  for (int64_t i = 0; i < config_.value_width; ++i) {
+    const int64_t column = int64_t{head} * config_.value_width + i;
+    const float gradient = tile_attended_.data()[column];
+    const float* values = layer.values.Row(column);
+    for (size_t slot = 0; slot < along_.size(); ++slot) {
+      along_[slot] += gradient * values[slot];
+    }
+  }
+}
+
+void Encoder::AttendAgain(KvCache& cache, int64_t query_index) {
   KvLayer& layer = cache.layers().back();
-  std::ranges::fill(tile_queries_.floats(), 0.0F);
-  std::copy_n(cache.LastQuery(query_index), tile_queries_.columns(),
-              tile_queries_.data());
   const QueryPlace place = {
       query_index,
       layer.positions[static_cast<size_t>(layer.Slot(query_index))]};
-  attention_.back().Attend(context, tile_queries_.view(), {&place, 1},
-                           layer.Runs(cache.Begin(layer), cache.end_index()),
-                           layer, weights_, tile_attended_.view());
+  attention_.back().Attend(
+      View(cache.LastQuery(query_index), 1, config_.query_columns()),
+      {&place, 1}, layer.Runs(cache.Begin(layer), cache.end_index()), layer,
+      weights_, tile_attended_.view());
 }
 
 void Encoder::DifferentiateForecast(Context& context, const float* input_row,

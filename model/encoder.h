@@ -124,17 +124,19 @@ class Encoder {
   // The steps of Advance, over the rows of all streams padded to whole tiles.
   void GatherRows(std::span<StreamRows> streams);
   void AdvanceLayer(Context& context, size_t n, std::span<StreamRows> streams);
-  void AttendStream(Context& context, size_t n, StreamRows& stream,
-                    int64_t row);
+  void AttendStream(size_t n, StreamRows& stream, int64_t row);
   void Commit(std::span<StreamRows> streams);
 
   // The steps of Explain; of their tiles only the first row counts.
   // The weights of a remembered query and what it attended to, once more.
-  void AttendAgain(Context& context, KvCache& cache, int64_t query_index);
+  void AttendAgain(KvCache& cache, int64_t query_index);
   // From what was attended to on to the forecast in `column`, and back: leaves
   // its gradient in tile_attended_.
   void DifferentiateForecast(Context& context, const float* input_row,
                              int column);
+  // Into along_: the gradient of what a head attended to, along the value in
+  // each slot.
+  void AlongValues(const KvLayer& layer, int head);
   void DifferentiateKeys(Context& context, KvCache& cache, int64_t begin,
                          std::span<const size_t> places);
 
@@ -153,8 +155,9 @@ class Encoder {
   Matrix padded_, taps_, stem_, h_, middle_;
   Matrix query_, key_, value_, attended_, forecast_;
   // Of one tile or one stream.
-  Matrix tile_queries_, tile_attended_, weights_, tile_a_, tile_b_, tile_c_,
-      tile_d_, tile_taps_;
+  Matrix tile_attended_, weights_, tile_a_, tile_b_, tile_c_, tile_d_,
+      tile_taps_;
+  std::vector<float> along_;
   StemActivations stem_scratch_;
   AttentionActivations attention_scratch_;
   FeedForwardActivations feed_forward_scratch_;

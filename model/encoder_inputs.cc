@@ -75,7 +75,6 @@ void Encoder::DifferentiateKeys(Context& context, KvCache& cache, int64_t begin,
   std::ranges::fill(value_.floats(), 0.0F);
   for (size_t row = 0; row < places.size(); ++row) {
     const int64_t key = begin + static_cast<int64_t>(places[row]);
-    const int64_t slot = layer.Slot(key);
     for (int64_t tap = 0; tap < config_.stem_taps; ++tap) {
       const int64_t instant = key - (config_.stem_taps - 1) + tap;
       if (instant < cache.first_index()) continue;
@@ -83,16 +82,18 @@ void Encoder::DifferentiateKeys(Context& context, KvCache& cache, int64_t begin,
           cache.Input(instant), config_.input_width,
           taps_.Row(static_cast<int64_t>(row)) + tap * config_.input_width);
     }
-    for (int64_t head = 0; head < config_.heads; ++head) {
-      const float weight = weights_.Row(head * kTileRows)[slot];
-      const float* gradient = tile_attended_.data() + head * width;
-      const float* value = layer.values.Row(slot) + head * width;
-      const float along =
-          std::inner_product(gradient, gradient + width, value, 0.0F);
+  }
+  for (int head = 0; head < config_.heads; ++head) {
+    AlongValues(layer, head);
+    const float* gradient = tile_attended_.data() + head * width;
+    for (size_t row = 0; row < places.size(); ++row) {
+      const int64_t slot =
+          layer.Slot(begin + static_cast<int64_t>(places[row]));
+      const float weight =
+          std::copysign(weights_.Row(int64_t{head} * kTileRows)[slot],
+                        along_[static_cast<size_t>(slot)]);
       float* dvalue = value_.Row(static_cast<int64_t>(row)) + head * width;
-      for (int64_t i = 0; i < width; ++i) {
-        dvalue[i] = std::copysign(weight, along) * gradient[i];
-      }
+      for (int64_t i = 0; i < width; ++i) dvalue[i] = weight * gradient[i];
     }
   }
   Matrix& dstem = tile_a_;

@@ -42,7 +42,7 @@ void Encoder::ForecastWithout(Context& context, KvCache& cache,
     KvLayer& layer = cache.layers()[n];
     attention.Project(context, {h.view(), stem.view(), angles, {}},
                       attention_scratch_);
-    attention.Attend(context, attention_scratch_.query.view(),
+    attention.Attend(attention_scratch_.query.view(),
                      std::span(places).first(hidden.size()),
                      layer.Runs(cache.Begin(layer), cache.end_index()), layer,
                      weights_, tile_attended_.view());

@@ -1,6 +1,7 @@
 #include "model/kv_cache.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 
 namespace telltale::model {
@@ -20,25 +21,30 @@ int64_t Lookback(const EncoderConfig& config) {
 
 KvLayer::KvLayer(const EncoderConfig& config, const LayerConfig& layer) {
   const int64_t slots = RoundUp(layer.reach + Lookback(config));
-  keys.Resize(slots, config.query_columns());
-  values.Resize(slots, config.value_columns());
+  keys.Resize(config.query_columns(), KeyStride(slots));
+  values.Resize(config.value_columns(), KeyStride(slots));
   positions.resize(static_cast<size_t>(slots));
 }
 
 void KvLayer::Append(int64_t index, double position, const float* key,
                      const float* value) {
   const int64_t slot = Slot(index);
-  std::copy_n(key, keys.columns(), keys.Row(slot));
-  std::copy_n(value, values.columns(), values.Row(slot));
+  for (int64_t i = 0; i < keys.rows(); ++i) keys.Row(i)[slot] = key[i];
+  for (int64_t i = 0; i < values.rows(); ++i) values.Row(i)[slot] = value[i];
+  const double before =
+      positions[static_cast<size_t>(Slot(index + slot_count() - 1))];
+  if (position != before + 1) regular_begin_ = index;
+  if (position != std::floor(position)) regular_begin_ = index + 1;
   positions[static_cast<size_t>(slot)] = position;
 }
 
 std::span<const KeyRun> KvLayer::Runs(int64_t begin, int64_t end) {
   const int64_t slot = Slot(begin);
   const int64_t first = std::min(end - begin, slot_count() - slot);
-  runs_[0] = {begin, first, positions.data() + slot, slot};
+  const bool regular = begin >= regular_begin_;
+  runs_[0] = {begin, first, positions.data() + slot, slot, regular};
   if (first == end - begin) return std::span(runs_).first(1);
-  runs_[1] = {begin + first, end - begin - first, positions.data(), 0};
+  runs_[1] = {begin + first, end - begin - first, positions.data(), 0, regular};
   return runs_;
 }
 
@@ -107,6 +113,7 @@ void KvCache::VisitArrays(const Visit& visit) {
     visit_matrix(layer.keys);
     visit_matrix(layer.values);
     visit(layer.positions.data(), layer.positions.size() * sizeof(double));
+    visit(&layer.regular_begin_, sizeof(layer.regular_begin_));
   }
   visit_matrix(recent_inputs_);
   visit_matrix(stems_);

@@ -30,14 +30,20 @@ class KvLayer {
   // REQUIRES: end - begin <= slot_count().
   std::span<const KeyRun> Runs(int64_t begin, int64_t end);
 
-  int64_t slot_count() const { return keys.rows(); }
+  int64_t slot_count() const { return static_cast<int64_t>(positions.size()); }
   int64_t Slot(int64_t index) const { return index % slot_count(); }
 
-  Matrix keys;    // [slots, heads * query_width], turned by position
-  Matrix values;  // [slots, heads * value_width]
+  // A slot a column, so that scores of neighbouring slots are computed side by
+  // side; the columns from slot_count() on are unused.
+  Matrix keys;    // [heads * query_width, stride], turned by position
+  Matrix values;  // [heads * value_width, stride]
   std::vector<double> positions;  // [slots]
 
  private:
+  friend class KvCache;  // saves and restores it
+
+  // From this instant on positions are whole numbers that rise by one.
+  int64_t regular_begin_ = 0;
   std::array<KeyRun, 2> runs_;
 };
 

@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <new>
 #include <type_traits>
 #include <vector>
 
@@ -70,6 +71,28 @@ inline ConstMatrixView View(const float* data, int64_t rows, int64_t columns) {
       .data = data, .rows = rows, .columns = columns, .row_stride = columns};
 }
 
+// Memory that begins with a cache line, so that vectors do not straddle two.
+template <typename T>
+struct CacheLineAllocator {
+  static constexpr std::align_val_t kAlignment{64};
+  using value_type = T;
+
+  CacheLineAllocator() = default;
+  template <typename U>
+  // NOLINTNEXTLINE(google-explicit-constructor): as the standard wants it
+  CacheLineAllocator(const CacheLineAllocator<U>&) {}
+
+  T* allocate(size_t count) {
+    return static_cast<T*>(::operator new(count * sizeof(T), kAlignment));
+  }
+  void deallocate(T* memory, size_t) { ::operator delete(memory, kAlignment); }
+
+  friend bool operator==(const CacheLineAllocator&,
+                         const CacheLineAllocator&) = default;
+};
+
+using AlignedFloats = std::vector<float, CacheLineAllocator<float>>;
+
 // A matrix that owns its floats, row-major without gaps.
 class Matrix {
  public:
@@ -91,13 +114,13 @@ class Matrix {
   const float* Row(int64_t row) const { return data() + row * columns_; }
   MatrixView view() { return View(data(), rows_, columns_); }
   ConstMatrixView view() const { return View(data(), rows_, columns_); }
-  std::vector<float>& floats() { return floats_; }
-  const std::vector<float>& floats() const { return floats_; }
+  AlignedFloats& floats() { return floats_; }
+  const AlignedFloats& floats() const { return floats_; }
 
  private:
   int64_t rows_ = 0;
   int64_t columns_ = 0;
-  std::vector<float> floats_;
+  AlignedFloats floats_;
 };
 
 }  // namespace telltale::model

@@ -36,11 +36,11 @@ forbid(data "${transport}|dnnl|oneapi|sqlite" "data is plain C++")
 forbid(model "(server|proto|tests)/" "the model depends on data alone")
 forbid(model "${transport}" "the model knows no transport")
 forbid(model "sqlite" "the model stores nothing")
-forbid(model "dnnl|oneapi" "only model/ops speaks oneDNN"
+forbid(model "dnnl|oneapi|hwy/" "only model/ops speaks oneDNN and Highway"
   EXCEPT "^model/ops/")
 
 forbid(server "tests/" "nothing that ships depends on the tests")
-forbid(server "dnnl|oneapi|omp\\.h" "only model/ops speaks oneDNN")
+forbid(server "dnnl|oneapi|hwy/|omp\\.h" "only model/ops speaks oneDNN")
 forbid(server "model/" "of the model, the service uses model/detector.h alone"
   EXCEPT "^server/cli/" ALLOW "\"model/detector\\.h\"")
 forbid(server "[^\">]*\\.pb\\.h" "only server/rpc and server/cli see messages"

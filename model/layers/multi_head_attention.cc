@@ -1,6 +1,7 @@
 #include "model/layers/multi_head_attention.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 
 #include "model/layers/elementwise.h"
@@ -14,6 +15,46 @@ namespace {
 // Queries evaluated together: enough rows to fill a product, few enough that
 // little of the masked corner is computed.
 constexpr int64_t kBlockQueries = 64;
+
+int64_t RoundUpToKeyBlock(int64_t keys) {
+  return (keys + kKeyBlock - 1) / kKeyBlock * kKeyBlock;
+}
+
+// [N, columns] to [columns, N], a key a column, zeros up to a whole key block.
+void PutInColumns(const Matrix& rows, Matrix& columns) {
+  columns.Resize(rows.columns(), KeyStride(rows.rows()));
+  for (int64_t block = 0; block < rows.rows(); block += kKeyBlock) {
+    const int64_t end = std::min(block + kKeyBlock, rows.rows());
+    for (int64_t i = 0; i < rows.columns(); ++i) {
+      float* to = columns.Row(i);
+      for (int64_t n = block; n < end; ++n) to[n] = rows.Row(n)[i];
+      std::fill(to + end, to + block + kKeyBlock, 0.0F);
+    }
+  }
+}
+
+// The keys that a block may see.
+KeyRun Run(std::span<const double> positions,
+           const AttentionActivations::Block& block) {
+  const std::span<const double> of_keys =
+      positions.subspan(static_cast<size_t>(block.key_begin),
+                        static_cast<size_t>(block.key_end - block.key_begin));
+  return {.first_index = block.key_begin,
+          .count = block.key_end - block.key_begin,
+          .positions = of_keys.data(),
+          .regular = ScoreMask::IsRegular(of_keys)};
+}
+
+// Rows of scores, one matrix a head.
+MatrixView Rows(Matrix& weights, int64_t heads) {
+  const int64_t rows = weights.rows() / heads;
+  return {.data = weights.data(),
+          .rows = rows,
+          .columns = weights.columns(),
+          .row_stride = weights.columns(),
+          .batch = heads,
+          .batch_stride = rows * weights.columns()};
+}
 
 // The weights of a block as one [queries, keys] matrix a head, without the
 // null column.
@@ -76,6 +117,8 @@ void MultiHeadAttention::Forward(Context& context, const AttentionInput& input,
                                  const MatrixView& y) const {
   const ConstMatrixView& x = input.x;
   Project(context, input, activations);
+  PutInColumns(activations.key, activations.key_columns);
+  PutInColumns(activations.value, activations.value_columns);
   activations.attended.Resize(x.rows, config_.value_columns());
   activations.blocks.resize(
       static_cast<size_t>((x.rows + kBlockQueries - 1) / kBlockQueries));
@@ -83,45 +126,43 @@ void MultiHeadAttention::Forward(Context& context, const AttentionInput& input,
   for (AttentionActivations::Block& block : activations.blocks) {
     block.query_begin = begin;
     block.query_end = std::min(begin + kBlockQueries, x.rows);
-    block.key_begin =
-        config_.causal ? std::max<int64_t>(0, begin - layer_.reach + 1) : 0;
+    block.key_begin = config_.causal
+                          ? std::max<int64_t>(0, begin - layer_.reach + 1) /
+                                kKeyBlock * kKeyBlock
+                          : 0;
     block.key_end = config_.causal ? block.query_end : x.rows;
+    block.columns = RoundUpToKeyBlock(block.key_end - block.key_begin);
     begin = block.query_end;
-    ForwardBlock(context, input.positions, block, activations);
+    ForwardBlock(input.positions, block, activations);
   }
   Project(context, x, activations.attended.view(), y);
 }
 
-void MultiHeadAttention::ForwardBlock(Context& context,
-                                      std::span<const double> positions,
+void MultiHeadAttention::ForwardBlock(std::span<const double> positions,
                                       AttentionActivations::Block& block,
                                       AttentionActivations& activations) const {
-  const int heads = config_.heads;
   const int64_t queries = block.query_end - block.query_begin;
-  const int64_t keys = block.key_end - block.key_begin;
-  const int64_t columns = ScoreMask::Columns(keys);
-  block.weights.Resize(heads * queries, columns);
-  const KeyRun run = {block.key_begin, keys, positions.data() + block.key_begin,
-                      0};
+  std::array<QueryPlace, kBlockQueries> places;
   for (int64_t q = 0; q < queries; ++q) {
     const int64_t index = block.query_begin + q;
-    mask_.Fill({index, positions[static_cast<size_t>(index)]}, {&run, 1}, keys,
-               block.weights.Row(q), queries * columns);
+    places[static_cast<size_t>(q)] = {index,
+                                      positions[static_cast<size_t>(index)]};
   }
-  const ConstMatrixView query =
-      activations.query.view().Rows(block.query_begin, queries).Heads(heads);
-  const ConstMatrixView key =
-      activations.key.view().Rows(block.key_begin, keys).Heads(heads);
-  const ConstMatrixView value =
-      activations.value.view().Rows(block.key_begin, keys).Heads(heads);
-  const MatrixView weights = KeyWeights(block.weights, heads, queries, keys);
-  MatMul(context, query, key.Transposed(), weights,
-         {.scale = scale(), .accumulate = true});
-  Softmax(context, block.weights.view(), block.weights.view());
-  MatMul(context, weights, value,
-         activations.attended.view()
-             .Rows(block.query_begin, queries)
-             .Heads(heads));
+  const Matrix& keys = activations.key_columns;
+  const Matrix& values = activations.value_columns;
+  const KeyRun run = Run(positions, block);
+  block.weights.Resize(config_.heads * queries,
+                       ScoreMask::Columns(block.columns));
+  Attend(activations.query.view().Rows(block.query_begin, queries),
+         std::span(places).first(static_cast<size_t>(queries)), {&run, 1},
+         {.keys = keys.data() + block.key_begin,
+          .values = values.data() + block.key_begin,
+          .stride = keys.columns(),
+          .columns = block.columns,
+          .query_width = config_.query_width,
+          .value_width = config_.value_width},
+         Rows(block.weights, config_.heads),
+         activations.attended.view().Rows(block.query_begin, queries));
 }
 
 void MultiHeadAttention::Backward(Context& context, const AttentionInput& input,
@@ -196,13 +237,12 @@ void MultiHeadAttention::BackwardBlock(
   SoftmaxBackward(context, block.weights.view(), a.dweights.view(),
                   a.dweights.view());
 
-  const KeyRun run = {block.key_begin, keys, positions.data() + block.key_begin,
-                      0};
+  const KeyRun run = Run(positions, block);
   for (int64_t q = 0; q < queries; ++q) {
     const int64_t index = block.query_begin + q;
     mask_.AddGradients({index, positions[static_cast<size_t>(index)]},
-                       {&run, 1}, keys, a.dweights.Row(q), queries * columns,
-                       gradients);
+                       {&run, 1}, block.columns, a.dweights.Row(q),
+                       queries * columns, gradients);
   }
   // scores = scale * query·key'.
   MatMul(context, dscores, key_rows(a.key), query_rows(a.dquery),
@@ -211,28 +251,51 @@ void MultiHeadAttention::BackwardBlock(
          key_rows(a.dkey), {.scale = scale(), .accumulate = true});
 }
 
-void MultiHeadAttention::Attend(Context& context,
-                                const ConstMatrixView& queries,
+void MultiHeadAttention::Attend(const ConstMatrixView& queries,
                                 std::span<const QueryPlace> places,
                                 std::span<const KeyRun> runs,
                                 const KvLayer& cache, Matrix& weights,
                                 const MatrixView& attended) const {
-  const int64_t heads = config_.heads;
   const int64_t slots = cache.slot_count();
-  const int64_t columns = ScoreMask::Columns(slots);
-  // Rows beyond the queries hold whatever was there: finite, and unused.
-  weights.Resize(heads * kTileRows, columns);
+  weights.Resize(int64_t{config_.heads} * kTileRows, ScoreMask::Columns(slots));
+  Attend(queries, places, runs,
+         {.keys = cache.keys.data(),
+          .values = cache.values.data(),
+          .stride = cache.keys.columns(),
+          .columns = slots,
+          .query_width = config_.query_width,
+          .value_width = config_.value_width},
+         Rows(weights, config_.heads), attended);
+}
+
+void MultiHeadAttention::Attend(const ConstMatrixView& queries,
+                                std::span<const QueryPlace> places,
+                                std::span<const KeyRun> runs, HeadKeys keys,
+                                const MatrixView& weights,
+                                const MatrixView& attended) const {
   for (size_t q = 0; q < places.size(); ++q) {
-    mask_.Fill(places[q], runs, slots, weights.Row(static_cast<int64_t>(q)),
-               kTileRows * columns);
+    mask_.Fill(places[q], runs, keys.columns,
+               weights.Row(static_cast<int64_t>(q)), weights.batch_stride);
   }
-  const MatrixView key_weights = KeyWeights(weights, heads, kTileRows, slots);
-  MatMul(context, queries.Heads(heads),
-         cache.keys.view().Heads(heads).Transposed(), key_weights,
-         {.scale = scale(), .accumulate = true});
-  Softmax(context, weights.view(), weights.view());
-  MatMul(context, key_weights, cache.values.view().Heads(heads),
-         attended.Heads(heads));
+  // A head's keys stay close by for all queries.
+  for (int head = 0; head < config_.heads; ++head) {
+    for (size_t first = 0; first < places.size(); first += kQueriesTogether) {
+      std::array<HeadQuery, kQueriesTogether> group;
+      const size_t count = std::min(group.size(), places.size() - first);
+      for (size_t i = 0; i < count; ++i) {
+        const auto row = static_cast<int64_t>(first + i);
+        group[i] = {queries.Row(row) + int64_t{head} * config_.query_width,
+                    weights.Row(row) + head * weights.batch_stride,
+                    attended.Row(row) + int64_t{head} * config_.value_width};
+      }
+      telltale::model::Attend(
+          keys, scale(),
+          mask_.Seen(places[first], places[first + count - 1], runs, head),
+          std::span(group).first(count));
+    }
+    keys.keys += config_.query_width * keys.stride;
+    keys.values += config_.value_width * keys.stride;
+  }
 }
 
 }  // namespace telltale::model

@@ -10,6 +10,7 @@
 #include "model/layers/rotary.h"
 #include "model/layers/score_mask.h"
 #include "model/matrix.h"
+#include "model/ops/attention.h"
 #include "model/ops/context.h"
 #include "model/parameters.h"
 
@@ -20,13 +21,16 @@ struct AttentionActivations {
   // Consecutive queries and the span of keys that they can see.
   struct Block {
     int64_t query_begin = 0, query_end = 0;
-    int64_t key_begin = 0, key_end = 0;
-    Matrix weights;  // [H * queries, ScoreMask::Columns(keys)]
+    int64_t key_begin = 0, key_end = 0;  // begins with a key block
+    int64_t columns = 0;                 // keys up to whole key blocks
+    Matrix weights;  // [H * queries, ScoreMask::Columns(columns)]
   };
 
   NormActivations norm;
   Matrix query, key;  // [N, H * query_width], turned by position
   Matrix value;       // [N, H * value_width]
+  // Keys and values once more, a key a column: [.., KeyStride(N)].
+  Matrix key_columns, value_columns;
   std::vector<Block> blocks;
   Matrix attended;  // [N, H * value_width]
   Matrix dquery, dkey, dvalue, dattended, dweights, dnormed;  // scratch
@@ -69,12 +73,10 @@ class MultiHeadAttention {
   void Project(Context& context, const AttentionInput& input,
                AttentionActivations& activations) const;
 
-  // Attention of up to kTileRows queries of one stream over its cache.
-  // queries[kTileRows, H * query_width], of which the first places.size()
-  // count; `end` is one past the latest instant in the cache. Writes
-  // weights[H * kTileRows, Columns(slots)] and attended[kTileRows, H *
-  // value_width].
-  void Attend(Context& context, const ConstMatrixView& queries,
+  // Attention of n <= kTileRows queries[n, H * query_width] of one stream over
+  // its cache. Writes attended[n, H * value_width] and their rows of
+  // weights[H * kTileRows, Columns(slots)].
+  void Attend(const ConstMatrixView& queries,
               std::span<const QueryPlace> places, std::span<const KeyRun> runs,
               const KvLayer& cache, Matrix& weights,
               const MatrixView& attended) const;
@@ -87,7 +89,13 @@ class MultiHeadAttention {
 
  private:
   float scale() const;
-  void ForwardBlock(Context& context, std::span<const double> positions,
+  // The same over keys that are the first head's, those of others following;
+  // weights: n rows a head.
+  void Attend(const ConstMatrixView& queries,
+              std::span<const QueryPlace> places, std::span<const KeyRun> runs,
+              HeadKeys keys, const MatrixView& weights,
+              const MatrixView& attended) const;
+  void ForwardBlock(std::span<const double> positions,
                     AttentionActivations::Block& block,
                     AttentionActivations& activations) const;
   void BackwardBlock(Context& context, std::span<const double> positions,

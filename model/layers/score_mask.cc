@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 namespace telltale::model {
 namespace {
@@ -40,7 +41,43 @@ ScoreMask::Range ScoreMask::Visible(const QueryPlace& query, const KeyRun& run,
   return range;
 }
 
+bool ScoreMask::IsRegular(std::span<const double> positions) {
+  for (size_t i = 0; i < positions.size(); ++i) {
+    const double expected = positions[0] + static_cast<double>(i);
+    if (positions[i] != expected) return false;
+  }
+  return positions.empty() || std::floor(positions[0]) == positions[0];
+}
+
+std::span<const KeyRange> ScoreMask::Seen(const QueryPlace& first,
+                                          const QueryPlace& last,
+                                          std::span<const KeyRun> runs,
+                                          int head) const {
+  size_t count = 0;
+  for (const KeyRun& run : runs) {
+    const int64_t begin = Visible(first, run, Nearest(head)).begin;
+    const int64_t end = Visible(last, run, Nearest(head)).end;
+    if (begin >= end) continue;
+    seen_[count++] = {
+        (run.column + begin) / kKeyBlock * kKeyBlock,
+        (run.column + end + kKeyBlock - 1) / kKeyBlock * kKeyBlock};
+  }
+  if (count == 2) {
+    if (seen_[1].begin < seen_[0].begin) std::swap(seen_[0], seen_[1]);
+    if (seen_[1].begin <= seen_[0].end) {
+      seen_[0].end = std::max(seen_[0].end, seen_[1].end);
+      count = 1;
+    }
+  }
+  return std::span(seen_).first(count);
+}
+
 bool ScoreMask::Measure(const QueryPlace& query, const KeyRun& run) const {
+  if (config_.causal && run.regular && run.count > 0 &&
+      query.position - run.positions[0] ==
+          static_cast<double>(query.index - run.first_index)) {
+    return true;
+  }
   distances_.resize(
       std::max(distances_.size(), static_cast<size_t>(run.count)));
   const Range range = Visible(query, run, Nearest(config_.heads - 1));

@@ -1,10 +1,12 @@
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <span>
 #include <vector>
 
 #include "model/encoder_config.h"
+#include "model/ops/attention.h"
 #include "model/parameters.h"
 
 namespace telltale::model {
@@ -19,6 +21,7 @@ struct KeyRun {
   int64_t count = 0;
   const double* positions = nullptr;  // [count], units of cadence
   int64_t column = 0;                 // of the first key
+  bool regular = false;  // positions are whole numbers that rise by one
 };
 
 // One query: its place in the stream and its position.
@@ -43,8 +46,17 @@ class ScoreMask {
 
   // Columns of a score row for so many keys.
   static int64_t Columns(int64_t key_count) {
-    return (key_count + 1 + 15) / 16 * 16;
+    return (key_count / kKeyBlock + 1) * kKeyBlock;
   }
+
+  // Whether positions are whole numbers that rise by one.
+  static bool IsRegular(std::span<const double> positions);
+
+  // The columns that hold what the queries from the first to the last in time
+  // may see with a head, in whole key blocks. Holds until the next call.
+  std::span<const KeyRange> Seen(const QueryPlace& first,
+                                 const QueryPlace& last,
+                                 std::span<const KeyRun> runs, int head) const;
 
   // Writes the rows of one query for all heads, over `key_columns` keys: that
   // of head h at rows + h * head_stride. A head that hidden keys leave nothing
@@ -66,8 +78,8 @@ class ScoreMask {
   Range Visible(const QueryPlace& query, const KeyRun& run,
                 int64_t nearest) const;
   int64_t Nearest(int head) const;
-  // Fills distances_ for the run; true when each equals the difference of
-  // indices, as with regular sampling.
+  // True when each distance equals the difference of indices, as with regular
+  // sampling. Otherwise fills distances_ for the run.
   bool Measure(const QueryPlace& query, const KeyRun& run) const;
 
   // The bias of one head for the keys of a run that it sees, by the distances
@@ -84,6 +96,7 @@ class ScoreMask {
   const LayerConfig& layer_;
   const AttentionParameters& parameters_;
   mutable std::vector<double> distances_;
+  mutable std::array<KeyRange, 2> seen_;
 };
 
 }  // namespace telltale::model

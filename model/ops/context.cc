@@ -5,7 +5,10 @@
 #include <immintrin.h>
 #endif
 
+#include <mutex>
 #include <utility>
+
+#include "hwy/targets.h"
 
 #include "model/ops/context_impl.h"
 
@@ -25,7 +28,33 @@ KeptPrimitive::KeptPrimitive(
   }
 }
 
-Context::Context() : impl_(std::make_unique<Impl>()) { PrepareThread(); }
+namespace {
+
+// What oneDNN may not use (ONEDNN_MAX_CPU_ISA), our own kernels do not use
+// either, so that one setting tells how a result came about.
+void FollowOneDnn() {
+#if HWY_ARCH_X86
+  const auto isa = static_cast<unsigned>(dnnl::get_effective_cpu_isa());
+  const auto lacks = [&](dnnl::cpu_isa wanted) {
+    const auto bits = static_cast<unsigned>(wanted);
+    return (isa & bits) != bits;
+  };
+  // Lower bits are better instruction sets.
+  if (lacks(dnnl::cpu_isa::avx2)) {
+    hwy::DisableTargets((HWY_AVX2 << 1) - 1);
+  } else if (lacks(dnnl::cpu_isa::avx512_core)) {
+    hwy::DisableTargets(HWY_AVX2 - 1);
+  }
+#endif
+}
+
+}  // namespace
+
+Context::Context() : impl_(std::make_unique<Impl>()) {
+  static std::once_flag once;
+  std::call_once(once, FollowOneDnn);
+  PrepareThread();
+}
 
 void Context::PrepareThread() {
   omp_set_num_threads(1);

@@ -5,8 +5,9 @@
 
 namespace telltale::model {
 
-// y = softmax of each row of x; y may be x. Dense layouts; batches are rows.
-// REQUIRES: x and y hold floats without gaps.
+// y = softmax of each row of x, which attention.h is tested against; y may be
+// x. Dense layouts; batches are rows. REQUIRES: x and y hold floats without
+// gaps.
 void Softmax(Context& context, const ConstMatrixView& x, const MatrixView& y);
 
 // Given y = softmax(x) and dy, dx = y * (dy - sum(y * dy)) row by row; dx may

@@ -17,8 +17,9 @@ void AppendBytes(const Value* values, size_t count, std::string& bytes) {
   bytes.append(reinterpret_cast<const char*>(values), count * sizeof(Value));
 }
 
-template <typename Value>
-void AppendBytes(const std::vector<Value>& values, std::string& bytes) {
+template <typename Value, typename Allocator>
+void AppendBytes(const std::vector<Value, Allocator>& values,
+                 std::string& bytes) {
   AppendBytes(values.data(), values.size(), bytes);
 }
 
@@ -33,8 +34,8 @@ bool TakeBytes(std::string_view& bytes, Value* values, size_t count) {
   return true;
 }
 
-template <typename Value>
-bool TakeBytes(std::string_view& bytes, std::vector<Value>& values) {
+template <typename Value, typename Allocator>
+bool TakeBytes(std::string_view& bytes, std::vector<Value, Allocator>& values) {
   return TakeBytes(bytes, values.data(), values.size());
 }
 

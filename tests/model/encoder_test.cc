@@ -133,7 +133,7 @@ TEST_P(EncoderTest, BuildsEveryPrimitiveInTheFirstPass) {
     if (pass == 0) after_first = context_.primitive_count();
     EXPECT_EQ(context_.primitive_count(), after_first) << "pass " << pass;
   }
-  EXPECT_GT(after_first, 10);
+  EXPECT_GT(after_first, 5);
 }
 
 INSTANTIATE_TEST_SUITE_P(Cases, EncoderTest,
@@ -157,7 +157,7 @@ TEST(EncoderServingTest, BuildsEveryPrimitiveInTheFirstPass) {
   Stream stream(config, x, positions);
   AdvanceTo(context, encoder, stream, {1}, 1);
   const int after_first = context.primitive_count();
-  EXPECT_GT(after_first, 10);
+  EXPECT_GT(after_first, 5);
   // Whatever the size of a pass, and after the ring has gone round.
   AdvanceTo(context, encoder, stream, {1, 7, 16, 2}, 800);
   EXPECT_EQ(context.primitive_count(), after_first);

@@ -62,7 +62,7 @@ class GoldenTest : public ::testing::TestWithParam<const char*> {
   Matrix MatrixOf(const std::string& name) const {
     const StoredTensor& stored = Stored(name);
     Matrix matrix(stored.shape.at(0), stored.shape.at(1));
-    matrix.floats() = stored.values;
+    std::ranges::copy(stored.values, matrix.data());
     return matrix;
   }
 

@@ -193,7 +193,7 @@ TEST_F(StandInGradients, MatchFiniteDifferencesThroughTheEncoder) {
 
   loss(stand_in_);
   Matrix dforecast(kInstants, 4);
-  dforecast.floats() = weights_;
+  std::ranges::copy(weights_, dforecast.data());
   Matrix dx(kInstants, encoding_.width());
   encoder.Backward(context, activations, dforecast.view(), gradients,
                    dx.view());

@@ -38,9 +38,9 @@ TEST(KvLayerTest, KeepsInstantsInSlotsThatTheirIndexGives) {
   }
   for (int64_t i = last - slots + 1; i <= last; ++i) {
     const int64_t slot = cache.Slot(i);
-    EXPECT_EQ(cache.keys.Row(slot)[config.query_columns() - 1],
+    EXPECT_EQ(cache.keys.Row(config.query_columns() - 1)[slot],
               static_cast<float>(i));
-    EXPECT_EQ(cache.values.Row(slot)[0], static_cast<float>(-i));
+    EXPECT_EQ(cache.values.Row(0)[slot], static_cast<float>(-i));
     EXPECT_EQ(cache.positions[static_cast<size_t>(slot)],
               0.5 * static_cast<double>(i));
   }

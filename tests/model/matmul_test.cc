@@ -126,7 +126,7 @@ TEST(MatMulTest, LeavesTheGapsOfAStridedResultAlone) {
   const Operand a(5, 4, 2, false, 1);
   const Operand b(4, 3, 2, false, 2);
   const Operand c(5, 3, 2, false, 3);
-  const std::vector<float> before = c.buffer().floats();
+  const AlignedFloats before = c.buffer().floats();
   MatMul(context, a.view(), b.view(), c.view());
   std::vector<bool> inside(before.size(), false);
   for (int64_t m = 0; m < 2; ++m) {

@@ -127,7 +127,7 @@ TEST_F(CausalWorkedExampleTest, TheCacheGivesTheSame) {
   const std::vector<QueryPlace> places = {{0, 0}, {1, 1}};
   Matrix weights;
   Matrix attended(kTileRows, 2);
-  layer.Attend(context_, queries.view(), places, cache.Runs(0, 2), cache,
+  layer.Attend(queries.view().Rows(0, 2), places, cache.Runs(0, 2), cache,
                weights, attended.view());
   EXPECT_NEAR(weights.Row(0)[0], 1, 1e-6);
   EXPECT_EQ(weights.Row(0)[1], 0);

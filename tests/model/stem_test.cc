@@ -29,8 +29,8 @@ TEST(GatherTapsTest, LaysTheOldestTapFirst) {
   x.floats() = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10};
   Matrix taps(3, 6);
   GatherTaps(x.view(), 3, taps.view());
-  EXPECT_EQ(taps.floats(), (std::vector<float>{1, 2, 3, 4, 5, 6, 3, 4, 5, 6, 7,
-                                               8, 5, 6, 7, 8, 9, 10}));
+  EXPECT_EQ(taps.floats(), (AlignedFloats{1, 2, 3, 4, 5, 6, 3, 4, 5, 6, 7, 8, 5,
+                                          6, 7, 8, 9, 10}));
 }
 
 class StemTest : public ::testing::TestWithParam<bool> {

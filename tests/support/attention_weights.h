@@ -24,7 +24,7 @@ inline std::vector<PlainMatrix> AttentionWeights(
         const float* row = block.weights.Row(head * queries + q);
         const int64_t query = block.query_begin + q;
         std::copy_n(row, keys, &of_head.At(query, block.key_begin));
-        of_head.At(query, count) = row[keys];
+        of_head.At(query, count) = row[block.columns];
       }
     }
   }
