@@ -64,6 +64,13 @@ KvCache::KvCache(const EncoderConfig& config, int64_t first_index)
   }
 }
 
+void KvCache::Clear(int64_t first_index) {
+  first_index_ = first_index;
+  end_index_ = first_index;
+  // What rings hold is out of reach from here on; this is not.
+  std::ranges::fill(recent_inputs_.floats(), 0.0F);
+}
+
 int64_t KvCache::Begin(const KvLayer& layer) const {
   return std::max(first_index_, end_index_ - layer.slot_count());
 }

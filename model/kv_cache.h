@@ -56,6 +56,9 @@ class KvCache {
   // A stream whose next instant has the given index.
   KvCache(const EncoderConfig& config, int64_t first_index);
 
+  // Forgets everything: the next instant is that of a new stream.
+  void Clear(int64_t first_index);
+
   int64_t first_index() const { return first_index_; }
   // Index of the next instant.
   int64_t end_index() const { return end_index_; }

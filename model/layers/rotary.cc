@@ -5,21 +5,31 @@
 
 namespace telltale::model {
 
-void ComputeAngles(const EncoderConfig& config,
+std::vector<double> RotaryFrequencies(const EncoderConfig& config) {
+  std::vector<double> frequencies;
+  for (int i = 0; i < config.query_width / 2; ++i) {
+    frequencies.push_back(
+        std::pow(config.rotary_base, -2.0 * i / config.query_width));
+  }
+  return frequencies;
+}
+
+void ComputeAngles(std::span<const double> frequencies,
                    std::span<const double> positions, RotaryAngles& angles) {
-  const int half = config.query_width / 2;
+  const auto half = static_cast<int64_t>(frequencies.size());
   const auto rows = static_cast<int64_t>(positions.size());
   angles.cosine.Resize(rows, half);
   angles.sine.Resize(rows, half);
   constexpr double kTurn = 2 * std::numbers::pi;
-  for (int i = 0; i < half; ++i) {
-    const double frequency =
-        std::pow(config.rotary_base, -2.0 * i / config.query_width);
-    for (int64_t t = 0; t < rows; ++t) {
-      const double angle =
-          std::fmod(positions[static_cast<size_t>(t)] * frequency, kTurn);
-      angles.cosine.Row(t)[i] = static_cast<float>(std::cos(angle));
-      angles.sine.Row(t)[i] = static_cast<float>(std::sin(angle));
+  for (int64_t t = 0; t < rows; ++t) {
+    float* cosine = angles.cosine.Row(t);
+    float* sine = angles.sine.Row(t);
+    for (int64_t i = 0; i < half; ++i) {
+      const double angle = std::fmod(positions[static_cast<size_t>(t)] *
+                                         frequencies[static_cast<size_t>(i)],
+                                     kTurn);
+      cosine[i] = static_cast<float>(std::cos(angle));
+      sine[i] = static_cast<float>(std::sin(angle));
     }
   }
 }

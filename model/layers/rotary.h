@@ -1,6 +1,7 @@
 #pragma once
 
 #include <span>
+#include <vector>
 
 #include "model/encoder_config.h"
 #include "model/matrix.h"
@@ -12,9 +13,12 @@ struct RotaryAngles {
   Matrix cosine, sine;
 };
 
+// By how much a step of one cadence turns each pair, [query_width / 2].
+std::vector<double> RotaryFrequencies(const EncoderConfig& config);
+
 // Angles for positions in units of the cadence, reduced modulo a turn in
 // double, so that they hold at any distance from the start of time.
-void ComputeAngles(const EncoderConfig& config,
+void ComputeAngles(std::span<const double> frequencies,
                    std::span<const double> positions, RotaryAngles& angles);
 
 // Rotary positions (Su et al. 2021): turns each head's vector x[t], as pairs

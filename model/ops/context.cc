@@ -17,15 +17,34 @@ namespace telltale::model {
 KeptPrimitive::KeptPrimitive(
     dnnl::primitive primitive, const dnnl::engine& engine,
     const std::vector<std::pair<int, dnnl::memory::desc>>& arguments,
-    const dnnl::memory::desc& scratchpad)
+    const dnnl::memory::desc& scratchpad,
+    const std::vector<std::pair<int, dnnl::memory>>& constants)
     : primitive_(std::move(primitive)) {
+  std::vector<int> numbers;
   for (const auto& [number, layout] : arguments) {
     memories_.emplace_back(layout, engine, nullptr);
-    arguments_.emplace(number, memories_.back());
+    numbers.push_back(number);
+  }
+  for (const auto& [number, memory] : constants) {
+    memories_.push_back(memory);
+    numbers.push_back(number);
   }
   if (scratchpad.get_size() > 0) {
-    arguments_.emplace(DNNL_ARG_SCRATCHPAD, dnnl::memory(scratchpad, engine));
+    memories_.emplace_back(scratchpad, engine);
+    numbers.push_back(DNNL_ARG_SCRATCHPAD);
   }
+  for (size_t i = 0; i < numbers.size(); ++i) {
+    arguments_.push_back({numbers[i], memories_[i].get()});
+  }
+}
+
+void KeptPrimitive::Execute(dnnl::stream& stream) {
+  dnnl::error::wrap_c_api(
+      dnnl_primitive_execute(primitive_.get(), stream.get(),
+                             static_cast<int>(arguments_.size()),
+                             arguments_.data()),
+      "could not execute a primitive");
+  stream.wait();
 }
 
 namespace {
@@ -67,7 +86,7 @@ void Context::PrepareThread() {
 Context::~Context() = default;
 
 int Context::primitive_count() const {
-  return static_cast<int>(impl_->primitives.size());
+  return static_cast<int>(impl_->primitives.size()) + impl_->packed_count;
 }
 
 }  // namespace telltale::model

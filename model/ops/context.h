@@ -20,7 +20,8 @@ class Context {
   // result, and oneDNN to compute within it, without workers of its own.
   static void PrepareThread();
 
-  // Primitives built so far; it stops growing once every shape was seen.
+  // Primitives built so far, here and for packed weights; it stops growing once
+  // every shape was seen.
   int primitive_count() const;
 
   struct Impl;  // oneDNN's side, for ops/ alone

@@ -3,7 +3,6 @@
 #include <array>
 #include <cstdint>
 #include <memory>
-#include <unordered_map>
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
@@ -18,26 +17,29 @@ namespace telltale::model {
 class KeptPrimitive {
  public:
   // `arguments` are oneDNN's argument numbers with their layouts, in the order
-  // in which Run takes the pointers.
+  // in which Run takes the pointers; `constants` stay what they are.
   KeptPrimitive(
       dnnl::primitive primitive, const dnnl::engine& engine,
       const std::vector<std::pair<int, dnnl::memory::desc>>& arguments,
-      const dnnl::memory::desc& scratchpad);
+      const dnnl::memory::desc& scratchpad,
+      const std::vector<std::pair<int, dnnl::memory>>& constants = {});
 
   // oneDNN reads through the pointers given for inputs, and writes the others.
   template <size_t kCount>
-  void Run(dnnl::stream& stream, const std::array<const float*, kCount>& data) {
+  void Run(dnnl::stream& stream, const std::array<const void*, kCount>& data) {
     for (size_t i = 0; i < kCount; ++i) {
-      memories_[i].set_data_handle(const_cast<float*>(data[i]));
+      memories_[i].set_data_handle(const_cast<void*>(data[i]));
     }
-    primitive_.execute(stream, arguments_);
-    stream.wait();
+    Execute(stream);
   }
 
  private:
+  void Execute(dnnl::stream& stream);
+
   dnnl::primitive primitive_;
   std::vector<dnnl::memory> memories_;
-  std::unordered_map<int, dnnl::memory> arguments_;
+  // As oneDNN's C interface takes them; the C++ one copies them every time.
+  std::vector<dnnl_exec_arg_t> arguments_;
 };
 
 // What tells one primitive from another: the operation, shapes and strides.
@@ -47,6 +49,7 @@ struct Context::Impl {
   dnnl::engine engine{dnnl::engine::kind::cpu, 0};
   dnnl::stream stream{engine};
   absl::flat_hash_map<PrimitiveKey, std::unique_ptr<KeptPrimitive>> primitives;
+  int packed_count = 0;  // kept beside their packed weights
 
   // The primitive kept under `key`, made by `build()` the first time.
   template <typename Build>

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "model/detector.h"
-#include "model/encoder.h"
+#include "model/stream_encoder.h"
 
 namespace telltale::model {
 

@@ -9,15 +9,14 @@ int64_t InstantReadout::Length(const EncoderConfig& config) {
   return config.KeepsInputs() ? keys + config.stem_taps - 1 : keys;
 }
 
-Readout InstantReadout::Read(Context& context, Encoder& encoder, KvCache& cache,
+Readout InstantReadout::Read(StreamEncoder& encoder, KvCache& cache,
                              int64_t query_index, int column) {
   Readout readout;
   if (!config_.KeepsInputs()) {
-    readout.first =
-        encoder.Explain(context, cache, query_index, column, readout.values);
+    readout.first = encoder.Explain(cache, query_index, column, readout.values);
     return readout;
   }
-  first_ = encoder.ExplainInputs(context, cache, query_index, column, parts_);
+  first_ = encoder.ExplainInputs(cache, query_index, column, parts_);
   readout.first = first_;
   readout.values.reserve(static_cast<size_t>(parts_.rows()));
   for (int64_t i = 0; i < parts_.rows(); ++i) {

@@ -2,11 +2,11 @@
 
 #include <cstdint>
 
-#include "model/encoder.h"
 #include "model/kv_cache.h"
 #include "model/matrix.h"
 #include "model/ops/context.h"
 #include "model/scoring/readout_log.h"
+#include "model/stream_encoder.h"
 
 namespace telltale::model {
 
@@ -25,8 +25,8 @@ class InstantReadout {
 
   // Of the output in `column` of instant `query_index`.
   // REQUIRES: it is among the cache's lookback.
-  Readout Read(Context& context, Encoder& encoder, KvCache& cache,
-               int64_t query_index, int column);
+  Readout Read(StreamEncoder& encoder, KvCache& cache, int64_t query_index,
+               int column);
 
   // Instants that a part stands for, of which the named one is the last.
   int taps() const { return config_.KeepsInputs() ? 1 : config_.stem_taps; }

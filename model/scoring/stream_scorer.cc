@@ -7,7 +7,6 @@
 
 #include "absl/strings/str_format.h"
 
-#include "model/encoder.h"
 #include "model/positions.h"
 #include "model/scoring/attention_capture.h"
 #include "model/scoring/byte_io.h"
@@ -15,6 +14,7 @@
 #include "model/scoring/masking_check.h"
 #include "model/scoring/verdict.h"
 #include "model/scoring/verdict_attribution.h"
+#include "model/stream_encoder.h"
 
 namespace telltale::model {
 namespace {
@@ -58,7 +58,7 @@ class StreamScorer::Worker {
   Worker(const Checkpoint& checkpoint, const InputEncoding& encoding)
       : checkpoint_(checkpoint),
         encoding_(encoding),
-        encoder_(checkpoint.config, checkpoint.parameters),
+        encoder_(context_, checkpoint.config, checkpoint.parameters),
         targets_(static_cast<size_t>(checkpoint.config.targets)),
         residuals_(Width()),
         change_(static_cast<size_t>(checkpoint.config.targets)),
@@ -100,7 +100,7 @@ class StreamScorer::Worker {
   const Checkpoint& checkpoint_;
   const InputEncoding& encoding_;
   Context context_;
-  Encoder encoder_;
+  StreamEncoder encoder_;
   std::vector<Lane> lanes_;
   std::vector<StreamRows> rows_;
   std::vector<float> targets_, residuals_, change_;
@@ -140,7 +140,7 @@ absl::StatusOr<std::vector<WindowScore>> StreamScorer::Worker::Advance(
       rows.attention = lane.capture ? lane.capture->layers() : nullptr;
     }
     if (rows_.empty()) break;
-    encoder_.Advance(context_, rows_);
+    encoder_.Advance(rows_);
     for (Lane& lane : lanes_) {
       if (auto s = JudgeLane(lane); !s.ok()) return s;
     }
@@ -267,9 +267,8 @@ void StreamScorer::Worker::JudgeInstant(Lane& lane, int row) {
       },
       score);
   if (by_verdict) {
-    score.points_back_to =
-        verdict_attribution_.PointBack(context_, encoder_, memory.cache,
-                                       memory.surprises, index, score.time_ns);
+    score.points_back_to = verdict_attribution_.PointBack(
+        encoder_, memory.cache, memory.surprises, index, score.time_ns);
     if (lane.window.with_masking) {
       CheckMasking(memory, index, Width(), index, score);
     }
@@ -312,7 +311,7 @@ void StreamScorer::Worker::LookBack(Lane& lane, int64_t index,
   const auto column = static_cast<int>(scoring.Index(chosen, channel));
   const int64_t made_at = made_at_[static_cast<size_t>(chosen)];
   const Readout sum = memory.readouts.Accumulate(
-      index, readout_.Read(context_, encoder_, memory.cache, made_at, column));
+      index, readout_.Read(encoder_, memory.cache, made_at, column));
   score.points_back_to =
       RankEarlierInstants(sum.values, sum.first, readout_.taps(),
                           memory.surprises, index, score.time_ns);
@@ -340,7 +339,7 @@ void StreamScorer::Worker::CheckMasking(StreamMemory& memory,
   if (!plan) return;
   masked_forecasts_.Resize(static_cast<int64_t>(plan->hidden.size()),
                            config.output_width());
-  encoder_.ForecastWithout(context_, memory.cache, query_index, plan->hidden,
+  encoder_.ForecastWithout(memory.cache, query_index, plan->hidden,
                            masked_forecasts_.view());
   std::vector<float> forecasts;
   for (int64_t i = 0; i < masked_forecasts_.rows(); ++i) {

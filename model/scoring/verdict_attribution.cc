@@ -3,9 +3,9 @@
 namespace telltale::model {
 
 std::vector<PointedInstant> VerdictAttribution::PointBack(
-    Context& context, Encoder& encoder, KvCache& cache, const SurpriseLog& log,
+    StreamEncoder& encoder, KvCache& cache, const SurpriseLog& log,
     int64_t index, int64_t time_ns) {
-  const Readout readout = readout_.Read(context, encoder, cache, index,
+  const Readout readout = readout_.Read(encoder, cache, index,
                                         /*column=*/config_.forecast_width());
   auto ranked =
       RankEarlierInstants(readout.values, readout.first, readout_.taps(), log,

@@ -4,11 +4,11 @@
 #include <vector>
 
 #include "model/detector.h"
-#include "model/encoder.h"
 #include "model/input_encoding.h"
 #include "model/kv_cache.h"
 #include "model/scoring/attribution.h"
 #include "model/scoring/instant_readout.h"
+#include "model/stream_encoder.h"
 
 namespace telltale::model {
 
@@ -26,9 +26,9 @@ class VerdictAttribution {
 
   // Of the verdict on the instant of that index, which came at that time.
   // REQUIRES: it is among the cache's lookback, and the encoder gives verdicts.
-  std::vector<PointedInstant> PointBack(Context& context, Encoder& encoder,
-                                        KvCache& cache, const SurpriseLog& log,
-                                        int64_t index, int64_t time_ns);
+  std::vector<PointedInstant> PointBack(StreamEncoder& encoder, KvCache& cache,
+                                        const SurpriseLog& log, int64_t index,
+                                        int64_t time_ns);
 
  private:
   const EncoderConfig& config_;

@@ -10,6 +10,7 @@
 #include "model/encoder.h"
 #include "model/positions.h"
 #include "model/scoring/forecast_ledger.h"
+#include "model/stream_encoder.h"
 
 namespace telltale::model {
 namespace {
@@ -272,6 +273,7 @@ SegmentResiduals Trainer::Residuals(const Range& range,
     if (worker.context == nullptr) {
       worker.context = std::make_unique<Context>();
     }
+    StreamEncoder encoder(*worker.context, config, checkpoint_.parameters);
     KvCache cache(config, 0);
     ForecastLedger ledger(config);
     Matrix x(kTileRows, encoding_.width());
@@ -294,7 +296,7 @@ SegmentResiduals Trainer::Residuals(const Range& range,
       rows.x = x.view().Rows(0, n);
       rows.positions = std::span(positions).first(static_cast<size_t>(n));
       rows.forecast = forecast.view().Rows(0, n);
-      worker.encoder.Advance(*worker.context, {&rows, 1});
+      encoder.Advance({&rows, 1});
       for (int i = 0; i < n; ++i) {
         const int64_t t = begin + i - range.begin;
         const double position = positions[static_cast<size_t>(i)];

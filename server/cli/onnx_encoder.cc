@@ -106,7 +106,7 @@ std::string WindowGraph::Taps(const std::string& input) {
 
 void WindowGraph::AddAngles() {
   model::RotaryAngles angles;
-  model::ComputeAngles(config_, positions_, angles);
+  model::ComputeAngles(model::RotaryFrequencies(config_), positions_, angles);
   const int64_t half = config_.query_width / 2;
   const std::vector<int64_t> shape =
       runtime_ ? std::vector<int64_t>{length_, half}

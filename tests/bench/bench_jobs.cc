@@ -8,10 +8,10 @@
 #include <vector>
 
 #include "data/simulator/simulate.h"
-#include "model/encoder.h"
 #include "model/kv_cache.h"
 #include "model/ops/context.h"
 #include "model/ops/matmul.h"
+#include "model/stream_encoder.h"
 #include "model/training/trainer.h"
 
 namespace telltale::bench {
@@ -22,32 +22,44 @@ using model::Matrix;
 // What a series of whole windows needs.
 struct Windows {
   Windows(const BenchModel& model, int count)
-      : encoder(model.config, model.parameters),
+      : encoder(context, model.config, model.parameters),
+        cache(model.config, 0),
         length(model.length),
         batch(count),
         x(NormalMatrix(int64_t{count} * length, model.config.input_width, 4)),
-        positions(static_cast<size_t>(length)) {
+        positions(static_cast<size_t>(length)),
+        forecast(length, model.config.output_width()) {
     std::iota(positions.begin(), positions.end(), 0.0);
   }
 
   void Forward(int64_t window) {
-    encoder.Forward(context, x.view().Rows(window * length, length), positions,
-                    activations);
+    cache.Clear(0);
+    for (int64_t t = 0; t < length; t += model::kTileRows) {
+      const int64_t n = std::min<int64_t>(model::kTileRows, length - t);
+      model::StreamRows rows = {
+          .cache = &cache,
+          .x = x.view().Rows(window * length + t, n),
+          .positions = std::span(positions).subspan(static_cast<size_t>(t),
+                                                    static_cast<size_t>(n)),
+          .forecast = forecast.view().Rows(t, n)};
+      encoder.Advance({&rows, 1});
+    }
   }
 
   model::Context context;
-  const model::Encoder encoder;
+  model::StreamEncoder encoder;
+  model::KvCache cache;
   const int64_t length;
   const int batch;
   const Matrix x;
   std::vector<double> positions;
-  model::EncoderActivations activations;
+  Matrix forecast;
 };
 
 // Streams that are advanced together.
 struct Streams {
   Streams(const BenchModel& model, int count, int row_count)
-      : encoder(model.config, model.parameters),
+      : encoder(context, model.config, model.parameters),
         x(NormalMatrix(row_count, model.config.input_width, 5)),
         positions(static_cast<size_t>(row_count)),
         forecasts(static_cast<size_t>(count)) {
@@ -63,12 +75,12 @@ struct Streams {
 
   void Advance() {
     std::iota(positions.begin(), positions.end(), static_cast<double>(next));
-    encoder.Advance(context, rows);
+    encoder.Advance(rows);
     next += static_cast<int64_t>(positions.size());
   }
 
   model::Context context;
-  model::Encoder encoder;
+  model::StreamEncoder encoder;
   const Matrix x;
   std::vector<double> positions;
   std::vector<Matrix> forecasts;

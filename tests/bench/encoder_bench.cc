@@ -6,6 +6,7 @@
 #include "benchmark/benchmark.h"
 
 #include "model/encoder.h"
+#include "model/stream_encoder.h"
 #include "tests/support/encoder_cases.h"
 
 // How fast the shipped encoder is on one thread. Items are instants.
@@ -19,6 +20,7 @@ struct Bench {
       : config(ShippedConfig()),
         parameters(RandomParameters(config, 1)),
         encoder(config, parameters),
+        stream_encoder(context, config, parameters),
         x(RandomMatrix(count, config.input_width, 2)),
         positions(Positions(count, /*irregular=*/false)) {}
 
@@ -26,6 +28,7 @@ struct Bench {
   const EncoderConfig config;
   const Parameters parameters;
   Encoder encoder;
+  StreamEncoder stream_encoder;
   const Matrix x;
   const std::vector<double> positions;
   EncoderActivations activations;
@@ -76,7 +79,7 @@ void BM_Advance(benchmark::State& state) {
                     .positions = positions[i],
                     .forecast = forecasts[i].view()};
     }
-    bench.encoder.Advance(bench.context, streams);
+    bench.stream_encoder.Advance(streams);
     next += row_count;
   };
   for (Matrix& forecast : forecasts) {
@@ -105,12 +108,12 @@ void BM_Explain(benchmark::State& state) {
                        .x = bench.x.view(),
                        .positions = positions,
                        .forecast = forecast.view()};
-    bench.encoder.Advance(bench.context, {&rows, 1});
+    bench.stream_encoder.Advance({&rows, 1});
   }
   std::vector<float> readout;
   for (auto _ : state) {
-    benchmark::DoNotOptimize(bench.encoder.Explain(
-        bench.context, cache, cache.end_index() - 1, 0, readout));
+    benchmark::DoNotOptimize(
+        bench.stream_encoder.Explain(cache, cache.end_index() - 1, 0, readout));
   }
 }
 BENCHMARK(BM_Explain);

@@ -141,7 +141,8 @@ absl::Status OnnxStreams::Step(const model::ConstMatrixView& x) {
   for (int64_t stream = 0; stream < streams_; ++stream) {
     if (stream == 0 || spread_ != 0) {
       const auto position = static_cast<double>(next_ + spread_ * stream);
-      model::ComputeAngles(config_, {&position, 1}, angles_);
+      model::ComputeAngles(model::RotaryFrequencies(config_), {&position, 1},
+                           angles_);
     }
     float* taps = taps_.Row(stream);
     const int64_t kept = taps_.columns() - x.columns;

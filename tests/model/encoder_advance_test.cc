@@ -9,6 +9,7 @@
 #include "gtest/gtest.h"
 
 #include "model/encoder.h"
+#include "model/stream_encoder.h"
 #include "tests/support/attention_weights.h"
 #include "tests/support/encoder_cases.h"
 #include "tests/support/matrix_matchers.h"
@@ -49,11 +50,12 @@ class EncoderAdvanceTest : public ::testing::TestWithParam<SeriesCase> {
   EncoderAdvanceTest()
       : config_(GetParam().config),
         parameters_(RandomParameters(config_, 1)),
-        encoder_(config_, parameters_),
+        whole_(config_, parameters_),
+        encoder_(context_, config_, parameters_),
         x_(RandomMatrix(GetParam().count, config_.input_width, 2)),
         positions_(Positions(GetParam().count, GetParam().irregular,
                              GetParam().first)) {
-    encoder_.Forward(context_, x_.view(), positions_, forward_);
+    whole_.Forward(context_, x_.view(), positions_, forward_);
   }
 
   // `expected`: one matrix of all instants a head.
@@ -83,7 +85,8 @@ class EncoderAdvanceTest : public ::testing::TestWithParam<SeriesCase> {
   Context context_;
   const EncoderConfig config_;
   const Parameters parameters_;
-  Encoder encoder_;
+  const Encoder whole_;
+  StreamEncoder encoder_;
   const Matrix x_;
   const std::vector<double> positions_;
   EncoderActivations forward_;
@@ -93,7 +96,7 @@ TEST_P(EncoderAdvanceTest, EqualsForwardLongAfterTheCacheBeganToForget) {
   for (const std::vector<int>& passes :
        {std::vector<int>{16}, std::vector<int>{1, 7, 16, 3}}) {
     Stream stream(config_, x_, positions_);
-    AdvanceTo(context_, encoder_, stream, passes);
+    AdvanceTo(encoder_, stream, passes);
     EXPECT_TRUE(IsNear(stream.forecast(), forward_.forecast, 1e-5));
   }
 }
@@ -110,7 +113,7 @@ TEST_P(EncoderAdvanceTest, ShowsTheAttentionThatForwardHad) {
   while (stream.next() < checked) {
     const int64_t first = stream.next();
     StreamRows rows = stream.Take(kPass, /*with_attention=*/true);
-    encoder_.Advance(context_, {&rows, 1});
+    encoder_.Advance({&rows, 1});
     for (size_t n = 0; n < config_.layers.size(); ++n) {
       const std::vector<AttentionRow>& of_layer = stream.attention()[n];
       ASSERT_EQ(of_layer.size(), kPass);
@@ -130,17 +133,16 @@ TEST_P(EncoderAdvanceTest, AStreamThatBeginsLaterSeesNothingBeforeThat) {
   const int64_t count = GetParam().count - kFirst;
   const std::vector<double> positions(positions_.begin() + kFirst,
                                       positions_.end());
-  encoder_.Forward(context_, x_.view().Rows(kFirst, count), positions,
-                   forward_);
+  whole_.Forward(context_, x_.view().Rows(kFirst, count), positions, forward_);
   Stream stream(config_, x_, positions_, kFirst);
   StreamRows rows = stream.Take(12, /*with_attention=*/true);
-  encoder_.Advance(context_, {&rows, 1});
+  encoder_.Advance({&rows, 1});
   for (const std::vector<AttentionRow>& of_layer : stream.attention()) {
     for (const AttentionRow& row : of_layer) {
       EXPECT_GE(row.first_key_index, kFirst);
     }
   }
-  AdvanceTo(context_, encoder_, stream, {16, 3});
+  AdvanceTo(encoder_, stream, {16, 3});
   EXPECT_TRUE(IsNear(ToPlain(stream.forecast().view().Rows(kFirst, count)),
                      ToPlain(forward_.forecast.view()), 1e-5));
 }
@@ -155,14 +157,14 @@ TEST(EncoderPositionTest, OnlyDistancesCount) {
   Context context;
   const EncoderConfig config = ShippedConfig();
   const Parameters parameters = RandomParameters(config, 1);
-  Encoder encoder(config, parameters);
+  StreamEncoder encoder(context, config, parameters);
   const Matrix x = RandomMatrix(500, config.input_width, 2);
   const std::vector<double> near = Positions(500, false);
   const std::vector<double> far = Positions(500, false, 1e9);
   Stream near_stream(config, x, near);
   Stream far_stream(config, x, far);
-  AdvanceTo(context, encoder, near_stream, {16});
-  AdvanceTo(context, encoder, far_stream, {16});
+  AdvanceTo(encoder, near_stream, {16});
+  AdvanceTo(encoder, far_stream, {16});
   EXPECT_TRUE(IsNear(near_stream.forecast(), far_stream.forecast(), 2e-5));
 }
 
@@ -192,7 +194,7 @@ class ExplainTest : public ::testing::TestWithParam<EncoderCase> {
   ExplainTest()
       : config_(GetParam().config),
         parameters_(RandomParameters(config_, 1)),
-        encoder_(config_, parameters_),
+        encoder_(context_, config_, parameters_),
         x_(RandomMatrix(kCount, config_.input_width, 2)),
         positions_(Positions(kCount, GetParam().irregular)) {}
 
@@ -237,20 +239,20 @@ class ExplainTest : public ::testing::TestWithParam<EncoderCase> {
   Context context_;
   const EncoderConfig config_;
   const Parameters parameters_;
-  Encoder encoder_;
+  StreamEncoder encoder_;
   const Matrix x_;
   const std::vector<double> positions_;
 };
 
 TEST_P(ExplainTest, IsAttentionTimesGradientOfTheLastLayer) {
   Stream stream(config_, x_, positions_);
-  AdvanceTo(context_, encoder_, stream, {7, 16, 1});
+  AdvanceTo(encoder_, stream, {7, 16, 1});
   // At the end of the stream, and as far back as the longest horizon.
   for (int64_t query : {kCount - 1, kCount - 1 - config_.horizons.back()}) {
     for (int column : {0, config_.output_width() - 1}) {
       std::vector<float> found;
       const int64_t begin =
-          encoder_.Explain(context_, stream.cache(), query, column, found);
+          encoder_.Explain(stream.cache(), query, column, found);
       const std::vector<double> expected = Expected(query, column);
       ASSERT_EQ(begin,
                 std::max<int64_t>(0, query - config_.layers.back().reach + 1));

@@ -9,7 +9,7 @@
 
 #include "gtest/gtest.h"
 
-#include "model/encoder.h"
+#include "model/stream_encoder.h"
 #include "tests/support/encoder_cases.h"
 #include "tests/support/matrix_matchers.h"
 #include "tests/support/stream.h"
@@ -35,11 +35,11 @@ class EncoderBitsTest : public ::testing::TestWithParam<BitsCase> {
       : config_(GetParam().config),
         count_(GetParam().count),
         parameters_(RandomParameters(config_, 1)),
-        encoder_(config_, parameters_),
+        encoder_(context_, config_, parameters_),
         x_(RandomMatrix(count_, config_.input_width, 2)),
         positions_(Positions(count_, GetParam().irregular)),
         undisturbed_(config_, x_, positions_) {
-    AdvanceTo(context_, encoder_, undisturbed_, {1});
+    AdvanceTo(encoder_, undisturbed_, {1});
   }
 
   const Matrix& expected() const { return undisturbed_.forecast(); }
@@ -48,7 +48,7 @@ class EncoderBitsTest : public ::testing::TestWithParam<BitsCase> {
   const EncoderConfig config_;
   const int64_t count_;
   const Parameters parameters_;
-  Encoder encoder_;
+  StreamEncoder encoder_;
   const Matrix x_;
   const std::vector<double> positions_;
   Stream undisturbed_;  // instant by instant, alone
@@ -59,7 +59,7 @@ TEST_P(EncoderBitsTest, DoNotDependOnTheSplitIntoPasses) {
        {std::vector<int>{7}, std::vector<int>{16}, std::vector<int>{15, 2},
         std::vector<int>{1, 16, 3, 7, 11, 16, 5}}) {
     Stream stream(config_, x_, positions_);
-    AdvanceTo(context_, encoder_, stream, passes);
+    AdvanceTo(encoder_, stream, passes);
     EXPECT_TRUE(HasBits(stream.forecast(), expected()))
         << "passes of " << testing::PrintToString(passes);
   }
@@ -83,7 +83,7 @@ TEST_P(EncoderBitsTest, DoNotDependOnTheNeighboursNorTheirOrder) {
       std::vector<StreamRows> rows;
       rows.reserve(order.size());
       for (size_t i : order) rows.push_back(streams[i]->Take(sizes[i]));
-      encoder_.Advance(context_, rows);
+      encoder_.Advance(rows);
       ++pass;
     }
     EXPECT_TRUE(HasBits(mine.forecast(), expected()))
@@ -104,7 +104,7 @@ TEST_P(EncoderBitsTest, DoNotDependOnTheRowWithinTheTile) {
       StreamRows rows[] = {before.Take(row % kTileRows),
                            more.Take(row / kTileRows * kTileRows),
                            mine.Take(1)};
-      encoder_.Advance(context_, rows);
+      encoder_.Advance(rows);
     }
     EXPECT_TRUE(HasBits(mine.forecast().view().Rows(0, kInstants),
                         expected().view().Rows(0, kInstants)))
@@ -116,9 +116,9 @@ TEST_P(EncoderBitsTest, DoNotDependOnTheThread) {
   Matrix found;
   std::thread([&] {
     Context context;
-    Encoder encoder(config_, parameters_);
+    StreamEncoder encoder(context, config_, parameters_);
     Stream stream(config_, x_, positions_);
-    AdvanceTo(context, encoder, stream, {16, 5});
+    AdvanceTo(encoder, stream, {16, 5});
     found = stream.forecast();
   }).join();
   EXPECT_TRUE(HasBits(found, expected()));
@@ -129,21 +129,21 @@ TEST_P(EncoderBitsTest, DoNotDependOnWhetherAttentionIsAskedFor) {
   int64_t pass = 0;
   while (!stream.done()) {
     StreamRows rows = stream.Take(11, /*with_attention=*/pass++ % 3 != 0);
-    encoder_.Advance(context_, {&rows, 1});
+    encoder_.Advance({&rows, 1});
     std::vector<float> readout;
-    encoder_.Explain(context_, stream.cache(), stream.next() - 1, 0, readout);
+    encoder_.Explain(stream.cache(), stream.next() - 1, 0, readout);
   }
   EXPECT_TRUE(HasBits(stream.forecast(), expected()));
 }
 
 TEST_P(EncoderBitsTest, OfAnExplanationDoNotDependOnThePasses) {
   Stream other(config_, x_, positions_);
-  AdvanceTo(context_, encoder_, other, {16, 3});
+  AdvanceTo(encoder_, other, {16, 3});
   const int64_t query = count_ - 1 - config_.horizons.back();
   std::vector<float> a;
   std::vector<float> b;
-  encoder_.Explain(context_, undisturbed_.cache(), query, 1, a);
-  encoder_.Explain(context_, other.cache(), query, 1, b);
+  encoder_.Explain(undisturbed_.cache(), query, 1, a);
+  encoder_.Explain(other.cache(), query, 1, b);
   const auto size = static_cast<int64_t>(a.size());
   EXPECT_TRUE(HasBits(View(a.data(), 1, size),
                       View(b.data(), 1, static_cast<int64_t>(b.size()))));
@@ -156,7 +156,7 @@ TEST_P(EncoderBitsTest, OfAnEarlierForecastDoNotDependOnALaterInstant) {
       other_x.Row(changed)[i] += 100;
     }
     Stream stream(config_, other_x, positions_);
-    AdvanceTo(context_, encoder_, stream, {16});
+    AdvanceTo(encoder_, stream, {16});
     EXPECT_TRUE(HasBits(stream.forecast().view().Rows(0, changed),
                         expected().view().Rows(0, changed)));
     EXPECT_FALSE(HasBits(stream.forecast().view().Rows(changed, 1),
@@ -172,7 +172,7 @@ TEST_P(EncoderBitsTest, AReplayOfTheReceptiveFieldRebuildsAStream) {
   ASSERT_GE(first, field);
   const auto continued = [&](int64_t replayed) {
     Stream stream(config_, x_, positions_, first - replayed);
-    AdvanceTo(context_, encoder_, stream, {16, 9});
+    AdvanceTo(encoder_, stream, {16, 9});
     return stream.forecast();
   };
   const ConstMatrixView expected_rest = expected().view().Rows(first, 50);
@@ -192,14 +192,14 @@ TEST_P(EncoderBitsTest, AReplayOfTheReceptiveFieldRebuildsAStream) {
 TEST_P(EncoderBitsTest, SurviveSavingAndRestoring) {
   for (int64_t cut : {int64_t{0}, int64_t{5}, count_ / 2 + 3}) {
     Stream before(config_, x_, positions_);
-    AdvanceTo(context_, encoder_, before, {16, 7}, cut);
+    AdvanceTo(encoder_, before, {16, 7}, cut);
     std::string bytes;
     before.cache().Save(bytes);
 
     // Into a stream that has seen something else.
     const Matrix other_x = RandomMatrix(count_, config_.input_width, 8);
     Stream after(config_, other_x, positions_);
-    AdvanceTo(context_, encoder_, after, {16}, 30);
+    AdvanceTo(encoder_, after, {16}, 30);
     std::string_view rest = bytes;
     ASSERT_TRUE(after.cache().Restore(rest));
     EXPECT_TRUE(rest.empty());
@@ -212,7 +212,7 @@ TEST_P(EncoderBitsTest, SurviveSavingAndRestoring) {
           .x = x_.view().Rows(i, 1),
           .positions = std::span(positions_).subspan(static_cast<size_t>(i), 1),
           .forecast = found.view().Rows(i, 1)};
-      encoder_.Advance(context_, {&rows, 1});
+      encoder_.Advance({&rows, 1});
     }
     EXPECT_TRUE(HasBits(found.view().Rows(cut, count_ - cut),
                         expected().view().Rows(cut, count_ - cut)))

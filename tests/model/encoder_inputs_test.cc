@@ -9,7 +9,7 @@
 
 #include <gtest/gtest.h>
 
-#include "model/encoder.h"
+#include "model/stream_encoder.h"
 #include "tests/support/encoder_cases.h"
 #include "tests/support/matrix_matchers.h"
 #include "tests/support/stream.h"
@@ -31,11 +31,11 @@ class ExplainInputsTest : public testing::Test {
   int64_t Explain(const std::vector<int>& passes, int64_t query,
                   Matrix& parts) {
     Stream stream(config_, x_, positions_);
-    AdvanceTo(context_, encoder_, stream, passes, query + 1);
+    AdvanceTo(encoder_, stream, passes, query + 1);
     const int64_t first = encoder_.ExplainInputs(
-        context_, stream.cache(), query, config_.forecast_width(), parts);
-    begin_ = encoder_.Explain(context_, stream.cache(), query,
-                              config_.forecast_width(), readout_);
+        stream.cache(), query, config_.forecast_width(), parts);
+    begin_ = encoder_.Explain(stream.cache(), query, config_.forecast_width(),
+                              readout_);
     return first;
   }
 
@@ -46,7 +46,7 @@ class ExplainInputsTest : public testing::Test {
   const EncoderConfig config_ = VerdictConfig();
   const Parameters parameters_ = RandomParameters(config_, 1);
   Context context_;
-  Encoder encoder_{config_, parameters_};
+  StreamEncoder encoder_{context_, config_, parameters_};
   Matrix x_ = RandomMatrix(kCount, config_.input_width, 2);
   const std::vector<double> positions_ = Positions(kCount, false);
   std::vector<float> readout_;  // of the keys from begin_ on
@@ -119,10 +119,9 @@ TEST_F(ExplainInputsTest, DoesNotDependOnTheCutOfTheStream) {
 
 TEST_F(ExplainInputsTest, LooksBackFromAnInstantWithinAPass) {
   Stream stream(config_, x_, positions_);
-  AdvanceTo(context_, encoder_, stream, {16}, 48);
+  AdvanceTo(encoder_, stream, {16}, 48);
   Matrix parts, others;
-  encoder_.ExplainInputs(context_, stream.cache(), 40, config_.forecast_width(),
-                         parts);
+  encoder_.ExplainInputs(stream.cache(), 40, config_.forecast_width(), parts);
   Explain({1}, 40, others);
 
   EXPECT_TRUE(HasBits(parts, others));

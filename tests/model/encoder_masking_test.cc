@@ -6,7 +6,7 @@
 
 #include "gtest/gtest.h"
 
-#include "model/encoder.h"
+#include "model/stream_encoder.h"
 #include "tests/support/encoder_cases.h"
 #include "tests/support/matrix_matchers.h"
 #include "tests/support/plain_encoder.h"
@@ -52,18 +52,17 @@ class EncoderMaskingTest : public ::testing::TestWithParam<EncoderCase> {
   EncoderMaskingTest()
       : config_(GetParam().config),
         parameters_(RandomParameters(config_, 1)),
-        encoder_(config_, parameters_),
+        encoder_(context_, config_, parameters_),
         x_(RandomMatrix(kLength, config_.input_width, 2)),
         positions_(Positions(kLength, GetParam().irregular)),
         stream_(config_, x_, positions_) {
-    AdvanceTo(context_, encoder_, stream_, {16, 3});
+    AdvanceTo(encoder_, stream_, {16, 3});
   }
 
   Matrix Forecast(const Hidden& hidden) {
     Matrix forecast(static_cast<int64_t>(hidden.size()),
                     config_.forecast_width());
-    encoder_.ForecastWithout(context_, stream_.cache(), kQuery, hidden,
-                             forecast.view());
+    encoder_.ForecastWithout(stream_.cache(), kQuery, hidden, forecast.view());
     return forecast;
   }
   ConstMatrixView Advanced() const {
@@ -73,7 +72,7 @@ class EncoderMaskingTest : public ::testing::TestWithParam<EncoderCase> {
   Context context_;
   const EncoderConfig config_;
   const Parameters parameters_;
-  Encoder encoder_;
+  StreamEncoder encoder_;
   const Matrix x_;
   const std::vector<double> positions_;
   Stream stream_;

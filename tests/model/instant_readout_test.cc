@@ -9,7 +9,7 @@
 
 #include <gtest/gtest.h>
 
-#include "model/encoder.h"
+#include "model/stream_encoder.h"
 #include "tests/support/encoder_cases.h"
 #include "tests/support/stream.h"
 
@@ -25,21 +25,21 @@ struct Reader {
   explicit Reader(EncoderConfig chosen)
       : config(std::move(chosen)),
         parameters(RandomParameters(config, 1)),
-        encoder(config, parameters),
+        encoder(context, config, parameters),
         x(RandomMatrix(kCount, config.input_width, 2)),
         stream(config, x, positions),
         readout(config) {
-    AdvanceTo(context, encoder, stream, {16}, kCount);
+    AdvanceTo(encoder, stream, {16}, kCount);
   }
 
   Readout Read(int64_t query) {
-    return readout.Read(context, encoder, stream.cache(), query, kColumn);
+    return readout.Read(encoder, stream.cache(), query, kColumn);
   }
 
+  Context context;
   const EncoderConfig config;
   const Parameters parameters;
-  Context context;
-  Encoder encoder;
+  StreamEncoder encoder;
   Matrix x;
   const std::vector<double> positions = Positions(kCount, false);
   Stream stream;
@@ -75,8 +75,8 @@ TEST(InstantReadout, LeavesEachPartWithItsKeyWhereKeysHaveMixed) {
 
   EXPECT_EQ(reader.readout.taps(), reader.config.stem_taps);
   std::vector<float> keys;
-  const int64_t first = reader.encoder.Explain(
-      reader.context, reader.stream.cache(), kQuery, kColumn, keys);
+  const int64_t first =
+      reader.encoder.Explain(reader.stream.cache(), kQuery, kColumn, keys);
   EXPECT_EQ(readout.first, first);
   EXPECT_EQ(readout.values, keys);
 }

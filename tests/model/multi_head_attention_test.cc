@@ -170,7 +170,7 @@ class AttentionLayerTest : public ::testing::TestWithParam<EncoderCase> {
     stem_ = RandomMatrix(count, config_.width, 3);
     positions_ = Positions(count, GetParam().irregular, 50);
     y_.Resize(count, config_.width);
-    ComputeAngles(config_, positions_, angles_);
+    ComputeAngles(RotaryFrequencies(config_), positions_, angles_);
     attention_.Forward(context_, {x_.view(), stem_.view(), angles_, positions_},
                        activations_, y_.view());
   }

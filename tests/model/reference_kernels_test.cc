@@ -13,6 +13,7 @@
 #include "gtest/gtest.h"
 
 #include "model/encoder.h"
+#include "model/stream_encoder.h"
 #include "tests/support/encoder_cases.h"
 #include "tests/support/stream.h"
 
@@ -96,13 +97,13 @@ TEST(WatchedTest, DISABLED_ServesAStream) {
   Context context;
   const EncoderConfig config = ShippedConfig();
   const Parameters parameters = RandomParameters(config, 1);
-  Encoder encoder(config, parameters);
+  StreamEncoder encoder(context, config, parameters);
   const Matrix x = RandomMatrix(40, config.input_width, 2);
   const std::vector<double> positions = Positions(40, false);
   Stream stream(config, x, positions);
-  AdvanceTo(context, encoder, stream, {16, 1});
+  AdvanceTo(encoder, stream, {16, 1});
   std::vector<float> readout;
-  encoder.Explain(context, stream.cache(), 39, 0, readout);
+  encoder.Explain(stream.cache(), 39, 0, readout);
   EXPECT_FALSE(readout.empty());
 }
 

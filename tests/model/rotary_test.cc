@@ -17,7 +17,7 @@ Matrix Turned(const EncoderConfig& config, const Matrix& x,
               const std::vector<double>& positions, float direction = 1) {
   Matrix y = x;
   RotaryAngles angles;
-  ComputeAngles(config, positions, angles);
+  ComputeAngles(RotaryFrequencies(config), positions, angles);
   Rotate(config, angles, direction, y.view());
   return y;
 }

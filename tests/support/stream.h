@@ -5,11 +5,10 @@
 #include <span>
 #include <vector>
 
-#include "model/encoder.h"
 #include "model/encoder_config.h"
 #include "model/kv_cache.h"
 #include "model/matrix.h"
-#include "model/ops/context.h"
+#include "model/stream_encoder.h"
 
 namespace telltale::model {
 
@@ -70,13 +69,13 @@ class Stream {
 
 // Advances the stream alone to instant `end`, or its end, in passes of these
 // sizes, over and over.
-inline void AdvanceTo(Context& context, Encoder& encoder, Stream& stream,
+inline void AdvanceTo(StreamEncoder& encoder, Stream& stream,
                       const std::vector<int>& passes, int64_t end = INT64_MAX) {
   size_t pass = 0;
   while (!stream.done() && stream.next() < end) {
     const int64_t size = passes[pass++ % passes.size()];
     StreamRows rows = stream.Take(std::min(size, end - stream.next()));
-    encoder.Advance(context, {&rows, 1});
+    encoder.Advance({&rows, 1});
   }
 }
 

@@ -4,8 +4,8 @@
 #include <cmath>
 #include <numeric>
 
-#include "model/encoder.h"
 #include "model/layers/linear.h"
+#include "model/stream_encoder.h"
 
 namespace telltale::model {
 namespace {
@@ -30,17 +30,17 @@ std::vector<size_t> Largest(const std::vector<float>& values, size_t most) {
 
 }  // namespace
 
-int64_t Encoder::ExplainInputs(Context& context, KvCache& cache,
-                               int64_t query_index, int column, Matrix& parts) {
+int64_t StreamEncoder::ExplainInputs(KvCache& cache, int64_t query_index,
+                                     int column, Matrix& parts) {
   std::vector<float> readout;
-  const int64_t begin = Explain(context, cache, query_index, column, readout);
+  const int64_t begin = Explain(cache, query_index, column, readout);
   const std::vector<size_t> places = Largest(readout, kExplainedKeys);
   const int64_t past = config_.stem_taps - 1;
   const int64_t first = std::max(cache.first_index(), begin - past);
   parts.Resize(query_index - first + 1, config_.input_width);
   std::ranges::fill(parts.floats(), 0.0F);
 
-  DifferentiateKeys(context, cache, begin, places);
+  DifferentiateKeys(cache, begin, places);
   for (size_t row = 0; row < places.size(); ++row) {
     const float* taps = taps_.Row(static_cast<int64_t>(row));
     const float* gradient = tile_taps_.Row(static_cast<int64_t>(row));
@@ -64,15 +64,15 @@ int64_t Encoder::ExplainInputs(Context& context, KvCache& cache,
 
 // Of the keys at the given places after `begin`: the inputs under their stems
 // in taps_, and in tile_taps_ the gradient of what Explain summed up for them.
-void Encoder::DifferentiateKeys(Context& context, KvCache& cache, int64_t begin,
-                                std::span<const size_t> places) {
+void StreamEncoder::DifferentiateKeys(KvCache& cache, int64_t begin,
+                                      std::span<const size_t> places) {
   const KvLayer& layer = cache.layers().back();
   const int64_t width = config_.value_width;
   taps_.Resize(kTileRows, config_.tap_columns());
   tile_taps_.Resize(kTileRows, config_.tap_columns());
-  value_.Resize(kTileRows, config_.value_columns());
+  tile_values_.Resize(kTileRows, config_.value_columns());
   std::ranges::fill(taps_.floats(), 0.0F);
-  std::ranges::fill(value_.floats(), 0.0F);
+  std::ranges::fill(tile_values_.floats(), 0.0F);
   for (size_t row = 0; row < places.size(); ++row) {
     const int64_t key = begin + static_cast<int64_t>(places[row]);
     for (int64_t tap = 0; tap < config_.stem_taps; ++tap) {
@@ -92,7 +92,8 @@ void Encoder::DifferentiateKeys(Context& context, KvCache& cache, int64_t begin,
       const float weight =
           std::copysign(weights_.Row(int64_t{head} * kTileRows)[slot],
                         along_[static_cast<size_t>(slot)]);
-      float* dvalue = value_.Row(static_cast<int64_t>(row)) + head * width;
+      float* dvalue =
+          tile_values_.Row(static_cast<int64_t>(row)) + head * width;
       for (int64_t i = 0; i < width; ++i) dvalue[i] = weight * gradient[i];
     }
   }
@@ -100,11 +101,11 @@ void Encoder::DifferentiateKeys(Context& context, KvCache& cache, int64_t begin,
   Matrix& stem = tile_b_;
   dstem.Resize(kTileRows, config_.width);
   stem.Resize(kTileRows, config_.width);
-  LinearBackward(context, parameters_.layers().back().attention.value,
-                 value_.view(), dstem.view());
-  StemForward(context, parameters_.stem(), taps_.view(), stem_scratch_,
+  LinearBackward(context_, parameters_.layers().back().attention.value,
+                 tile_values_.view(), dstem.view());
+  StemForward(context_, parameters_.stem(), taps_.view(), stem_scratch_,
               stem.view());
-  StemBackward(context, parameters_.stem(), taps_.view(), stem_scratch_,
+  StemBackward(context_, parameters_.stem(), taps_.view(), stem_scratch_,
                dstem.view(), gradient_sink_.stem(), tile_taps_.view());
 }
 
