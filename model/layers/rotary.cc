@@ -6,10 +6,10 @@
 namespace telltale::model {
 
 std::vector<double> RotaryFrequencies(const EncoderConfig& config) {
-  std::vector<double> frequencies;
-  for (int i = 0; i < config.query_width / 2; ++i) {
-    frequencies.push_back(
-        std::pow(config.rotary_base, -2.0 * i / config.query_width));
+  std::vector<double> frequencies(static_cast<size_t>(config.query_width / 2));
+  for (size_t i = 0; i < frequencies.size(); ++i) {
+    frequencies[i] = std::pow(
+        config.rotary_base, -2.0 * static_cast<double>(i) / config.query_width);
   }
   return frequencies;
 }
