@@ -49,7 +49,7 @@ class CheckpointDetector final : public Detector {
   CheckpointDetector(Checkpoint checkpoint, ModelDescription description)
       : checkpoint_(std::move(checkpoint)),
         description_(std::move(description)),
-        scorer_(checkpoint_) {}
+        scorer_(checkpoint_, description_.precision) {}
 
   const ModelDescription& description() const override { return description_; }
   int replay_length() const override { return scorer_.replay_length(); }
@@ -97,14 +97,23 @@ class CheckpointDetector final : public Detector {
 
 }  // namespace
 
+std::string VersionOf(std::string_view sha256, Precision precision) {
+  if (precision == Precision::kFloat32) return std::string(sha256);
+  std::string version(sha256);
+  version += '-';
+  version += PrecisionName(precision);
+  return version;
+}
+
 absl::StatusOr<std::unique_ptr<const Detector>> Detector::Load(
-    const std::filesystem::path& path) {
-  std::string version;
-  auto checkpoint = Checkpoint::Load(path, &version);
+    const std::filesystem::path& path, Precision precision) {
+  std::string sha256;
+  auto checkpoint = Checkpoint::Load(path, &sha256);
   if (!checkpoint.ok()) return checkpoint.status();
   ModelDescription description{
       .name = path.stem().string(),
-      .version = std::move(version),
+      .version = VersionOf(sha256, precision),
+      .precision = precision,
       .channels = checkpoint->channels,
       .cadence_ns = checkpoint->cadence_ns,
       .context_length = checkpoint->config.context_length(),

@@ -14,6 +14,7 @@
 
 #include "data/channel.h"
 #include "data/window.h"
+#include "model/ops/precision.h"
 
 namespace telltale::model {
 
@@ -132,8 +133,12 @@ class StreamState {
 
 // What a caller may know of a model.
 struct ModelDescription {
-  std::string name;     // of the checkpoint file, without its ending
-  std::string version;  // SHA-256 of the checkpoint file, 64 hex digits
+  std::string name;  // of the checkpoint file, without its ending
+  // What tells its scores from others', to the bit: the SHA-256 of the
+  // checkpoint file, 64 hex digits, and where the precision is not float32 a
+  // dash and its name.
+  std::string version;
+  Precision precision = Precision::kFloat32;
   data::ChannelSet channels;
   int64_t cadence_ns = 0;     // the time between two instants in training
   int context_length = 0;     // instants that an instant may attend to
@@ -146,6 +151,9 @@ struct ModelDescription {
   double false_alarms_per_10k = 0;  // the budget the threshold was set for
   std::string training_record;      // JSON
 };
+
+// ModelDescription::version of a checkpoint file.
+std::string VersionOf(std::string_view sha256, Precision precision);
 
 // One window of one stream, to be advanced over.
 struct StreamWindow {
@@ -167,9 +175,10 @@ class Detector {
   virtual ~Detector() = default;
 
   // kNotFound: no such file. kDataLoss: damaged. kFailedPrecondition: written
-  // by an incompatible version.
+  // by an incompatible version. REQUIRES: IsSupported(precision).
   static absl::StatusOr<std::unique_ptr<const Detector>> Load(
-      const std::filesystem::path& checkpoint);
+      const std::filesystem::path& checkpoint,
+      Precision precision = Precision::kFloat32);
 
   virtual const ModelDescription& description() const = 0;
 

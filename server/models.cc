@@ -34,11 +34,12 @@ absl::StatusOr<Models> Models::Create(
 }
 
 absl::StatusOr<Models> Models::Load(
-    const std::vector<std::filesystem::path>& files) {
+    const std::vector<std::filesystem::path>& files,
+    model::Precision precision) {
   std::vector<std::unique_ptr<const model::Detector>> detectors;
   for (const std::filesystem::path& file : files) {
     absl::StatusOr<std::unique_ptr<const model::Detector>> detector =
-        model::Detector::Load(file);
+        model::Detector::Load(file, precision);
     if (!detector.ok()) return detector.status();
     detectors.push_back(std::move(*detector));
   }

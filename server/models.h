@@ -27,9 +27,11 @@ class Models {
   static absl::StatusOr<Models> Create(
       std::vector<std::unique_ptr<const model::Detector>> detectors);
 
-  // Loads each file. Errors as Detector::Load and Create.
+  // Loads each file, to score in that precision. Errors as Detector::Load and
+  // Create.
   static absl::StatusOr<Models> Load(
-      const std::vector<std::filesystem::path>& files);
+      const std::vector<std::filesystem::path>& files,
+      model::Precision precision);
 
   // An empty name means the only model. kNotFound: no such model, or an empty
   // name while there are several. The entry lives as long as this object.

@@ -106,6 +106,26 @@ Setting ModelFiles() {
               }};
 }
 
+Setting PrecisionChoice() {
+  return {.name = "precision",
+          .kind = Setting::Kind::kText,
+          .value_name = "NAME",
+          .help =
+              "In what the encoder multiplies: f32, exact; bf16, faster on "
+              "processors that have it; auto, the fastest there is. Scores "
+              "of either kind carry model versions of their own",
+          .set =
+              [](Options& options, const Values& values) {
+                const auto chosen = model::ChoosePrecision(values.back());
+                if (chosen.ok()) options.precision = *chosen;
+                return chosen.status();
+              },
+          .show =
+              [](const Options& options) {
+                return std::string(model::PrecisionName(options.precision));
+              }};
+}
+
 // A node's text as a flag would give it. Text in quotes fits every setting, as
 // the environment's does; a number or a truth value only its own kind.
 absl::StatusOr<std::string> ScalarText(const toml::node& node,
@@ -206,6 +226,7 @@ const std::vector<Setting>& Settings() {
              "encrypted nor checked"),
       Switch("reflection", &Options::reflection,
              "Describe the services to tools such as grpcurl"),
+      PrecisionChoice(),
       Number("threads", &Options::threads, 0, 256,
              "Threads that score; 0: one for each processor"),
       Number("max_batch_size", &Options::max_batch_size, 1, 1024,

@@ -8,6 +8,8 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 
+#include "model/detector.h"
+
 namespace telltale::server {
 
 // Every setting of the server. A setting called `max_streams` is the flag
@@ -21,6 +23,7 @@ struct Options {
   std::string store = "scores.db";
   bool insecure_bind = false;
   bool reflection = false;
+  model::Precision precision = model::Precision::kFloat32;
   int threads = 0;  // 0: one for each processor
   int max_batch_size = 32;
   int max_batch_delay_us = 500;

@@ -126,24 +126,11 @@ void NormaliseToHalves(const float* x, int64_t count, const float* scale,
 HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
-#include "oneapi/dnnl/dnnl.hpp"
-
 namespace telltale::model {
 
 HWY_EXPORT(Round);
 HWY_EXPORT(NormaliseToFloats);
 HWY_EXPORT(NormaliseToHalves);
-
-std::string_view PrecisionName(Precision precision) {
-  return precision == Precision::kFloat32 ? "f32" : "bf16";
-}
-
-bool IsSupported(Precision precision) {
-  if (precision == Precision::kFloat32) return true;
-  const auto isa = static_cast<unsigned>(dnnl::get_effective_cpu_isa());
-  const auto wanted = static_cast<unsigned>(dnnl::cpu_isa::avx512_core_bf16);
-  return (isa & wanted) == wanted;
-}
 
 void Operand::Resize(int64_t rows, int64_t columns) {
   rows_ = rows;

@@ -1,25 +1,12 @@
 #pragma once
 
 #include <cstdint>
-#include <string_view>
 #include <vector>
 
 #include "model/matrix.h"
+#include "model/ops/precision.h"
 
 namespace telltale::model {
-
-// In what precision the products of a forecast are computed. Sums, norms,
-// softmax and what is kept of a stream are float32 in all of them.
-enum class Precision {
-  kFloat32,
-  kBfloat16,  // factors are rounded to 8 bits of mantissa
-};
-
-std::string_view PrecisionName(Precision precision);  // "f32", "bf16"
-
-// Whether this processor, as far as oneDNN may use it (ONEDNN_MAX_CPU_ISA),
-// computes in that precision faster than in float32.
-bool IsSupported(Precision precision);
 
 // A matrix as products read it: rows in a given precision. In float32 it may
 // stand for somebody else's rows. Keeps the memory it has.

@@ -55,10 +55,11 @@ bool StreamMemory::Restore(std::string_view& bytes) {
 // A context, an encoder and scratch for one call at a time.
 class StreamScorer::Worker {
  public:
-  Worker(const Checkpoint& checkpoint, const InputEncoding& encoding)
+  Worker(const Checkpoint& checkpoint, const InputEncoding& encoding,
+         Precision precision)
       : checkpoint_(checkpoint),
         encoding_(encoding),
-        encoder_(context_, checkpoint.config, checkpoint.parameters),
+        encoder_(context_, checkpoint.config, checkpoint.parameters, precision),
         targets_(static_cast<size_t>(checkpoint.config.targets)),
         residuals_(Width()),
         change_(static_cast<size_t>(checkpoint.config.targets)),
@@ -351,8 +352,9 @@ void StreamScorer::Worker::CheckMasking(StreamMemory& memory,
   FillMasking(*plan, forecasts, deviation, score);
 }
 
-StreamScorer::StreamScorer(const Checkpoint& checkpoint)
+StreamScorer::StreamScorer(const Checkpoint& checkpoint, Precision precision)
     : checkpoint_(checkpoint),
+      precision_(precision),
       encoding_(checkpoint.channels, checkpoint.scaler) {}
 
 StreamScorer::~StreamScorer() = default;
@@ -374,7 +376,7 @@ std::unique_ptr<StreamScorer::Worker> StreamScorer::Borrow() const {
       return worker;
     }
   }
-  return std::make_unique<Worker>(checkpoint_, encoding_);
+  return std::make_unique<Worker>(checkpoint_, encoding_, precision_);
 }
 
 void StreamScorer::GiveBack(std::unique_ptr<Worker> worker) const {

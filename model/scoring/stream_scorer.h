@@ -15,6 +15,7 @@
 #include "model/detector.h"
 #include "model/input_encoding.h"
 #include "model/kv_cache.h"
+#include "model/ops/precision.h"
 #include "model/scoring/attribution.h"
 #include "model/scoring/forecast_ledger.h"
 #include "model/scoring/readout_log.h"
@@ -64,8 +65,10 @@ class StreamScorer {
   // from was too short to be a context.
   static constexpr int kWarmUp = 32;
 
-  // Views the checkpoint, which must outlive it.
-  explicit StreamScorer(const Checkpoint& checkpoint);
+  // Views the checkpoint, which must outlive it. REQUIRES:
+  // IsSupported(precision).
+  explicit StreamScorer(const Checkpoint& checkpoint,
+                        Precision precision = Precision::kFloat32);
   ~StreamScorer();
 
   const Checkpoint& checkpoint() const { return checkpoint_; }
@@ -83,6 +86,7 @@ class StreamScorer {
       ABSL_LOCKS_EXCLUDED(mutex_);
 
   const Checkpoint& checkpoint_;
+  const Precision precision_;
   const InputEncoding encoding_;
   mutable absl::Mutex mutex_;
   mutable std::vector<std::unique_ptr<Worker>> idle_ ABSL_GUARDED_BY(mutex_);

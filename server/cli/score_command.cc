@@ -47,6 +47,7 @@ struct ScoreFlags {
   bool masking = false;
   int lag = 0;
   int threads = 0;
+  model::Precision precision = model::Precision::kFloat32;
 };
 
 // What the checkpoint adds to what its detector knows.
@@ -150,10 +151,10 @@ class RowWriter {
 
 absl::StatusOr<Calibrated> ReadCalibrated(
     const ScoreFlags& flags, const model::ModelDescription& model) {
-  std::string version;
-  auto checkpoint = model::Checkpoint::Load(flags.model, &version);
+  std::string sha256;
+  auto checkpoint = model::Checkpoint::Load(flags.model, &sha256);
   if (!checkpoint.ok()) return checkpoint.status();
-  if (version != model.version) {
+  if (model::VersionOf(sha256, model.precision) != model.version) {
     return absl::FailedPreconditionError(absl::StrFormat(
         "%s: the file was replaced while it was read; try again", flags.model));
   }
@@ -185,6 +186,17 @@ absl::Status CheckOut(const ScoreFlags& flags) {
   return absl::OkStatus();
 }
 
+absl::Status SetPrecision(const std::string& name, ScoreFlags& flags) {
+  const auto chosen = model::ChoosePrecision(name);
+  if (!chosen.ok()) {
+    return absl::Status(
+        chosen.status().code(),
+        absl::StrFormat("--precision: %s", chosen.status().message()));
+  }
+  flags.precision = *chosen;
+  return absl::OkStatus();
+}
+
 void ShowProgress(std::optional<int64_t> total, int64_t instants,
                   double seconds, ProgressBar& bar) {
   std::optional<double> fraction;
@@ -207,7 +219,7 @@ std::optional<int64_t> TotalLength(
 }
 
 absl::Status Score(const ScoreFlags& flags) {
-  const auto detector = model::Detector::Load(flags.model);
+  const auto detector = model::Detector::Load(flags.model, flags.precision);
   if (!detector.ok()) return detector.status();
   const model::ModelDescription& model = (*detector)->description();
   const auto calibrated = ReadCalibrated(flags, model);
@@ -295,8 +307,16 @@ void AddScoreCommand(CLI::App& app, CommandResult& result) {
                    "do not depend on it [0]")
       ->option_text("N")
       ->check(CLI::Range(0, 256));
-  command->callback([flags, &result] {
+  auto precision = std::make_shared<std::string>("f32");
+  command
+      ->add_option("--precision", *precision,
+                   "In what the encoder multiplies: f32, exact; bf16, faster "
+                   "on processors that have it; auto, the fastest there is "
+                   "[f32]")
+      ->option_text("NAME");
+  command->callback([flags, precision, &result] {
     absl::Status status = CheckOut(*flags);
+    if (status.ok()) status = SetPrecision(*precision, *flags);
     const int failure = status.ok() ? kFailure : kUsage;
     if (status.ok()) status = Score(*flags);
     if (status.ok()) return;

@@ -140,8 +140,8 @@ absl::Status Serve(const Options& options) {
                 {{"variable", name}});
   }
   SystemClock clock;
-  absl::StatusOr<Models> models =
-      Models::Load({options.model.begin(), options.model.end()});
+  absl::StatusOr<Models> models = Models::Load(
+      {options.model.begin(), options.model.end()}, options.precision);
   if (!models.ok()) return models.status();
   absl::StatusOr<std::unique_ptr<Server>> server =
       Server::Start(options, std::move(*models), log, clock);

@@ -180,6 +180,7 @@ void ToProto(const model::ModelDescription& model, v1::Model& proto) {
   proto.set_layer_count(model.layer_count);
   proto.set_head_count(model.head_count);
   proto.set_parameter_count(model.parameter_count);
+  proto.set_precision(std::string(model::PrecisionName(model.precision)));
   proto.set_threshold(model.threshold);
   proto.set_false_alarms_per_10k(model.false_alarms_per_10k);
   proto.set_training_record(model.training_record);

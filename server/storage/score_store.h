@@ -37,7 +37,7 @@ struct StreamKey {
 // score when that model is no longer loaded.
 struct ModelLabel {
   std::string name;
-  std::string version;  // SHA-256 of the checkpoint file, 64 hex digits
+  std::string version;  // model::ModelDescription::version
   data::ChannelSet channels;
 
   friend bool operator==(const ModelLabel&, const ModelLabel&) = default;

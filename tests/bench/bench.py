@@ -1,15 +1,17 @@
 #!/usr/bin/python3
-"""Our encoder beside other engines: the same parameters, one core, float32.
+"""Our encoder beside other engines: the same parameters, one core.
 
 Everything that is compared is measured in one run, in turns, pinned to one
 core, in seconds of processor time; figures are medians over the rounds and
 ratios medians of each round's ratio, so that a machine that is busy meanwhile
-bears on both sides alike. Prints Markdown.
+bears on both sides alike. Others compute in float32; we do, too, and in bf16
+where the processor has it. Prints Markdown.
 
 An engine that is missing is left out, and a line says so.
 """
 
 import argparse
+import itertools
 import json
 import os
 import pathlib
@@ -28,7 +30,8 @@ CASES = ('case-textbook', 'case-rotary', 'case-bands', 'case-layer-keys',
          'case-no-null')
 ONNX_CASES = CASES + ('case-verdict',)  # PyTorch's encoder gives no verdict
 # For a short run.
-QUICK_WINDOWS = (('default', 1), ('small', 8))
+QUICK_WINDOWS = (('default', 1, 'f32'), ('small', 8, 'f32'),
+                 ('default', 1, 'bf16'))
 QUICK_STREAMS = (16, 64)
 QUICK_STREAM_MODELS = ('default', 'small')
 # PyTorch as fast as it goes: OpenBLAS in front of whatever BLAS is configured,
@@ -36,21 +39,29 @@ QUICK_STREAM_MODELS = ('default', 'small')
 TORCH_ENVIRONMENT = {'MALLOC_MMAP_MAX_': '0',
                      'MALLOC_TRIM_THRESHOLD_': str(1 << 36)}
 
-# (model, batch): how many times faster than ONNX Runtime, and than PyTorch, we
-# mean to be.
+PRECISIONS = ('f32', 'bf16')
+# (model, batch, precision): how many times faster than ONNX Runtime in float32
+# we mean to be.
 WINDOW_BARS = {
-    ('default', 1): 1.5, ('default', 8): 1.5, ('default', 32): None,
-    ('large', 1): 1.2, ('large', 8): 1.3, ('large', 32): 1.45,
-    ('small', 1): 1.5, ('small', 8): None, ('small', 32): None,
-    ('long', 1): 1.55, ('long', 8): None,
+    ('default', 1, 'f32'): 1.5, ('default', 8, 'f32'): 1.5,
+    ('default', 32, 'f32'): None,
+    ('large', 1, 'f32'): 1.2, ('large', 8, 'f32'): 1.3,
+    ('large', 32, 'f32'): 1.45,
+    ('small', 1, 'f32'): 1.5, ('small', 8, 'f32'): None,
+    ('small', 32, 'f32'): None,
+    ('long', 1, 'f32'): 1.55, ('long', 8, 'f32'): None,
+    ('default', 1, 'bf16'): None, ('large', 1, 'bf16'): 2.1,
+    ('small', 1, 'bf16'): None, ('long', 1, 'bf16'): 2.6,
 }
 TORCH_BAR, TRAINING_BAR, STREAM_COST_BAR = 1.6, 2.0, 2.2
-PEAK_BAR = 0.8  # of the core's, large, batch 1
+PEAK_BARS = {'f32': 0.8, 'bf16': 0.7}  # of the core's, large, batch 1
+PEAK_SIZE = 512  # of matrices whose product reaches it
 STREAMS = (1, 16, 64, 256)
 STREAM_MODELS = ('default', 'large', 'small')
-# (model, streams): against a graph that steps, and one that encodes anew.
-STREAM_BARS = {('large', 1): (3.3, 74), ('large', 16): (7, 215),
-               ('large', 256): (4.2, 120)}
+# (model, streams, precision): against a graph that steps, and one that encodes
+# anew.
+STREAM_BARS = {('large', 1, 'bf16'): (3.3, 74), ('large', 16, 'bf16'): (7, 215),
+               ('large', 256, 'bf16'): (4.2, 120)}
 ROWS = (1, 16)
 TRAIN_BATCH = 8
 
@@ -131,6 +142,13 @@ class Bench:
       self.configs[model] = read_metadata(
           os.path.join(self.folder, model + '.safetensors'))
     notes = []
+    self.precisions = []
+    for precision in PRECISIONS:
+      answer = self.ours.ask('precision', precision)
+      if answer == 'yes':
+        self.precisions.append(precision)
+      else:
+        notes.append(f'without {precision}: {answer}')
     if self.arguments.onnx_runtime:
       notes.append(f'ONNX Runtime {runtime}')
     else:
@@ -190,39 +208,45 @@ class Bench:
                     f'{TOLERANCE:.0e}')
 
   def machine(self):
-    size = 1024
     megabytes = (1, 256)
     contenders = self.compare(
-        [Contender('matmul', self.ours, ('multiply', size), 2 * size ** 3)] +
+        [Contender(precision, self.ours, ('multiply', PEAK_SIZE, precision),
+                   2 * PEAK_SIZE ** 3) for precision in self.precisions] +
         [Contender('read', self.ours, ('read', mebibytes), mebibytes << 20)
          for mebibytes in megabytes])
-    self.peak = 1 / min(contenders[0].seconds)
+    count = len(self.precisions)
+    self.peaks = {product.name: 1 / min(product.seconds)
+                  for product in contenders[:count]}
     print('| the core | |\n|---|---|')
     print(f'| processor | {processor()} |')
-    print(f'| product of {size} x {size} matrices, float32, oneDNN '
-          f'| {self.peak / 1e9:.0f} GFLOP/s |')
-    for mebibytes, read in zip(megabytes, contenders[1:]):
+    for precision, peak in self.peaks.items():
+      print(f'| product of {PEAK_SIZE} x {PEAK_SIZE} matrices, {precision}, '
+            f'oneDNN | {peak / 1e9:.0f} GFLOP/s |')
+    for mebibytes, read in zip(megabytes, contenders[count:]):
       print(f'| reading {mebibytes} MiB | {1 / read.median / 1e9:.0f} GB/s |')
     print()
 
   def windows(self):
     print('Whole windows, microseconds each. *x* is how many times faster we '
           'are than the better of the two forms.\n')
-    print('| model, batch | telltale | ONNX Runtime: standard | own operations '
+    print('| model, batch, precision | telltale | ONNX Runtime: standard | own operations '
           '| x | bar | PyTorch: eager | frozen | x | bar '
           '| of the peak, all scores counted | only those seen |')
     print('|---' * 12 + '|')
     self.best_windows = {}  # of ONNX Runtime, by model
-    for (model, batch), bar in WINDOW_BARS.items():
-      if self.arguments.quick and (model, batch) not in QUICK_WINDOWS:
+    for (model, batch, precision), bar in WINDOW_BARS.items():
+      if precision not in self.precisions or (
+          self.arguments.quick and
+          (model, batch, precision) not in QUICK_WINDOWS):
         continue
-      ours = Contender('telltale', self.ours, ('forward', model, batch), batch)
+      ours = Contender('telltale', self.ours,
+                       ('forward', model, batch, precision), batch)
       onnx, torch = [], []
       if self.arguments.onnx_runtime:
         onnx = [Contender(kind, self.ours, ('onnx', model,
                                             self.onnx_file(model, kind), batch),
                           batch) for kind in ('', '.runtime')]
-      if self.torch:
+      if self.torch and precision == 'f32':
         torch = [Contender(form, self.torch, ('forward', model, batch, form),
                            batch) for form in ('eager', 'frozen')]
       self.compare([ours] + onnx + torch)
@@ -232,15 +256,17 @@ class Bench:
             onnx + ([known] if known else []),
             key=lambda contender: contender.median)
       config, length = self.configs[model]
-      share = [flops(config, length, seen) / ours.median / self.peak
+      share = [flops(config, length, seen) / ours.median / self.peaks[precision]
                for seen in (False, True)]
-      cells = [f'{model}, {batch}', microseconds(ours)]
+      cells = [f'{model}, {batch}, {precision}', microseconds(ours)]
       cells += versus(ours, onnx, bar) + versus(ours, torch, TORCH_BAR)
       # Where bands leave most scores out, counting them all says nothing.
       banded = any(layer['reach'] < length for layer in config['layers'])
       cells += ['' if banded else percent(share[0]), percent(share[1])]
       print('| ' + ' | '.join(cells) + ' |', flush=True)
-    print(f'\nThe bar for *large* at batch 1 is {PEAK_BAR:.0%} of the peak.\n')
+    bars = ' and '.join(f'{PEAK_BARS[precision]:.0%} in {precision}'
+                        for precision in self.precisions)
+    print(f'\nThe bar for *large* at batch 1 is, of the peak, {bars}.\n')
 
   def streaming(self):
     print('Streaming, microseconds of a new instant of one stream: frames of '
@@ -248,15 +274,17 @@ class Bench:
           'and values on, in the better of its two forms; encoding the whole '
           'window anew, in its best form and batch. *x* compares frames of one instant, *x16* '
           'those of 16.\n')
-    print('| model, streams | telltale, 1 | 16 | ONNX Runtime, step | x | x16 '
-          '| bar (bf16) | anew | x | x16 | bar (bf16) |')
+    print('| model, streams, precision | telltale, 1 | 16 '
+          '| ONNX Runtime, step | x | x16 | bar | anew | x | x16 | bar |')
     print('|---' * 11 + '|')
     growth = []
-    for model in QUICK_STREAM_MODELS if self.arguments.quick else STREAM_MODELS:
+    models = QUICK_STREAM_MODELS if self.arguments.quick else STREAM_MODELS
+    for model, precision in itertools.product(models, self.precisions):
       ours = {}
       for streams in QUICK_STREAMS if self.arguments.quick else STREAMS:
         one, many = [
-            Contender('telltale', self.ours, ('advance', model, streams, rows),
+            Contender('telltale', self.ours,
+                      ('advance', model, streams, rows, precision),
                       streams * rows) for rows in ROWS]
         theirs = []
         if self.arguments.onnx_runtime:
@@ -271,8 +299,9 @@ class Bench:
         if theirs:
           steps.sort(key=lambda step: step.median)
           theirs = [steps[0], theirs[-1]]
-        bars = STREAM_BARS.get((model, streams), ('', ''))
-        cells = [f'{model}, {streams}', microseconds(one), microseconds(many)]
+        bars = STREAM_BARS.get((model, streams, precision), ('', ''))
+        cells = [f'{model}, {streams}, {precision}', microseconds(one),
+                 microseconds(many)]
         for contender, bar in zip(theirs, bars):
           cells += [microseconds(contender),
                     f'{contender.times_slower_than(one):.1f}',
@@ -281,13 +310,13 @@ class Bench:
               flush=True)
         ours[streams] = (one, many)
       last = max(ours)
-      growth.append((model, last, [after.median / before.median for
-                                   before, after in zip(ours[16], ours[last])]))
+      growth.append((f'{model}, {last}, {precision}',
+                     [after.median / before.median
+                      for before, after in zip(ours[16], ours[last])]))
     print('\n| a new instant of so many streams, over one of 16 '
           '| frames of 1 | of 16 | bar |\n|---|---|---|---|')
-    for model, last, (one, many) in growth:
-      print(f'| {model}, {last} | {one:.2f} | {many:.2f} '
-            f'| {STREAM_COST_BAR} |')
+    for what, (one, many) in growth:
+      print(f'| {what} | {one:.2f} | {many:.2f} | {STREAM_COST_BAR} |')
     print()
 
   def training(self):

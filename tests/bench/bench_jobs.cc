@@ -10,7 +10,8 @@
 #include "data/simulator/simulate.h"
 #include "model/kv_cache.h"
 #include "model/ops/context.h"
-#include "model/ops/matmul.h"
+#include "model/ops/operand.h"
+#include "model/ops/packed_linear.h"
 #include "model/stream_encoder.h"
 #include "model/training/trainer.h"
 
@@ -21,8 +22,8 @@ using model::Matrix;
 
 // What a series of whole windows needs.
 struct Windows {
-  Windows(const BenchModel& model, int count)
-      : encoder(context, model.config, model.parameters),
+  Windows(const BenchModel& model, int count, model::Precision precision)
+      : encoder(context, model.config, model.parameters, precision),
         cache(model.config, 0),
         length(model.length),
         batch(count),
@@ -58,8 +59,9 @@ struct Windows {
 
 // Streams that are advanced together.
 struct Streams {
-  Streams(const BenchModel& model, int count, int row_count)
-      : encoder(context, model.config, model.parameters),
+  Streams(const BenchModel& model, int count, int row_count,
+          model::Precision precision)
+      : encoder(context, model.config, model.parameters, precision),
         x(NormalMatrix(row_count, model.config.input_width, 5)),
         positions(static_cast<size_t>(row_count)),
         forecasts(static_cast<size_t>(count)) {
@@ -121,8 +123,9 @@ uint64_t Sum(std::span<const uint64_t> words) {
 
 }  // namespace
 
-Job ForwardJob(const BenchModel& model, int batch) {
-  return [windows = std::make_shared<Windows>(model, batch)](int count) {
+Job ForwardJob(const BenchModel& model, int batch, model::Precision precision) {
+  auto windows = std::make_shared<Windows>(model, batch, precision);
+  return [windows](int count) {
     for (int i = 0; i < count; ++i) {
       for (int window = 0; window < windows->batch; ++window) {
         windows->Forward(window);
@@ -132,8 +135,9 @@ Job ForwardJob(const BenchModel& model, int batch) {
   };
 }
 
-Job AdvanceJob(const BenchModel& model, int streams, int rows) {
-  auto state = std::make_shared<Streams>(model, streams, rows);
+Job AdvanceJob(const BenchModel& model, int streams, int rows,
+               model::Precision precision) {
+  auto state = std::make_shared<Streams>(model, streams, rows, precision);
   while (state->next < model.config.receptive_field()) state->Advance();
   return [state](int count) {
     for (int i = 0; i < count; ++i) state->Advance();
@@ -166,19 +170,27 @@ absl::StatusOr<Job> TrainJob(const std::string& path) {
   };
 }
 
-Job MultiplyJob(int size) {
+Job MultiplyJob(int size, model::Precision precision) {
   struct Product {
+    Product(int size, model::Precision precision)
+        : a(NormalMatrix(size, size, 7)),
+          b(NormalMatrix(size, size, 8)),
+          c(size, size),
+          layer{b.data(), nullptr, size, size},
+          times_b(context, {&layer, 1}, precision),
+          operand(precision) {
+      operand.Assign(a.view());
+    }
     model::Context context;
     Matrix a, b, c;
+    model::LinearParameters layer;
+    model::PackedLinear times_b;
+    model::Operand operand;
   };
-  auto product = std::make_shared<Product>();
-  product->a = NormalMatrix(size, size, 7);
-  product->b = NormalMatrix(size, size, 8);
-  product->c.Resize(size, size);
+  auto product = std::make_shared<Product>(size, precision);
   return [product](int count) {
     for (int i = 0; i < count; ++i) {
-      model::MatMul(product->context, product->a.view(), product->b.view(),
-                    product->c.view());
+      product->times_b.Run(product->operand, product->c.view());
     }
     return absl::OkStatus();
   };

@@ -9,13 +9,18 @@
 //                                  of ONNX Runtime, or none
 //   check MODEL whole FILE         the relative error of an exported file over
 //   check MODEL step FILE          whole windows, or step by step
-//   time COUNT forward MODEL BATCH         seconds of processor time for
-//   time COUNT onnx MODEL FILE BATCH       doing it COUNT times; what is
-//   time COUNT step MODEL FILE STREAMS
-//   time COUNT advance MODEL STREAMS ROWS  measured for the first time is
-//   time COUNT train                       done once before
-//   time COUNT multiply SIZE
-//   time COUNT read MEBIBYTES
+//   precision NAME                 whether this processor has it: yes, or why
+//                                  not
+//   time COUNT JOB                 seconds of processor time for doing it COUNT
+//                                  times; what is measured for the first time
+//                                  is done once before
+//
+// A JOB is one of
+//
+//   forward MODEL BATCH PRECISION         multiply SIZE PRECISION
+//   advance MODEL STREAMS ROWS PRECISION  read MEBIBYTES
+//   onnx MODEL FILE BATCH                 train
+//   step MODEL FILE STREAMS
 
 #include <ctime>
 #include <iostream>
@@ -109,13 +114,22 @@ absl::StatusOr<std::string> Worker::Check(const Words& words) {
 
 absl::StatusOr<Job> Worker::MakeJob(const Words& what) {
   const auto number = [&](size_t i) { return std::stoi(what.at(i)); };
-  if (what[0] == "multiply") return MultiplyJob(number(1));
   if (what[0] == "read") return ReadJob(number(1));
   if (what[0] == "train") return TrainJob(checkpoint_);
+  if (what[0] == "multiply") {
+    const auto precision = model::ChoosePrecision(what.at(2));
+    if (!precision.ok()) return precision.status();
+    return MultiplyJob(number(1), *precision);
+  }
   const auto model = Model(what.at(1));
   if (!model.ok()) return model.status();
-  if (what[0] == "forward") return ForwardJob(**model, number(2));
-  if (what[0] == "advance") return AdvanceJob(**model, number(2), number(3));
+  if (what[0] == "forward" || what[0] == "advance") {
+    const auto precision = model::ChoosePrecision(what.back());
+    if (!precision.ok()) return precision.status();
+    return what[0] == "forward"
+               ? ForwardJob(**model, number(2), *precision)
+               : AdvanceJob(**model, number(2), number(3), *precision);
+  }
   if (what[0] == "onnx" || what[0] == "step") {
     if (absl::Status status = NeedRuntime(); !status.ok()) return status;
     const auto make = what[0] == "step" ? OnnxStepJob : OnnxJob;
@@ -143,6 +157,10 @@ absl::StatusOr<std::string> Worker::Answer(const std::string& line) {
   for (std::string word; stream >> word;) words.push_back(word);
   if (words.size() == 3 && words[0] == "write") return Write(words);
   if (words.size() == 4 && words[0] == "check") return Check(words);
+  if (words.size() == 2 && words[0] == "precision") {
+    const absl::Status status = model::ChoosePrecision(words[1]).status();
+    return status.ok() ? "yes" : std::string(status.message());
+  }
   if (words.size() >= 3 && words[0] == "time") {
     return Time(std::stoi(words[1]), {words.begin() + 2, words.end()});
   }

@@ -245,6 +245,7 @@ TEST_F(QueriesTest, DescribesItsModels) {
   ASSERT_TRUE(stub->GetModel(&other_context, request, &model).ok());
   EXPECT_EQ(model.SerializeAsString(), models.models(0).SerializeAsString());
   EXPECT_EQ(model.channels(1).unit(), "kg/s");
+  EXPECT_EQ(model.precision(), "f32");
   EXPECT_EQ(model.context_length(), testing::FakeDetector::kMemory);
 
   grpc::ClientContext third_context;

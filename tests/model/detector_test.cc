@@ -52,6 +52,42 @@ TEST(Detector, DescribesItsModel) {
   EXPECT_THAT(description.training_record, HasSubstr("\"seed\":1"));
 }
 
+TEST(Detector, InBfloat16ItIsAnotherVersionWithMuchTheSameScores) {
+  if (!IsSupported(Precision::kBfloat16)) {
+    GTEST_SKIP() << "this processor has no bf16";
+  }
+  const auto path = std::filesystem::path(testing::TempDir()) /
+                    "telltale-model-in-bfloat16.safetensors";
+  ASSERT_TRUE(PlantCheckpoint().Save(path).ok());
+  const auto exact = Detector::Load(path).value();
+  const auto rounded = Detector::Load(path, Precision::kBfloat16).value();
+  std::filesystem::remove(path);
+
+  EXPECT_EQ(exact->description().precision, Precision::kFloat32);
+  EXPECT_EQ(rounded->description().precision, Precision::kBfloat16);
+  EXPECT_EQ(rounded->description().version,
+            exact->description().version + "-bf16");
+
+  const data::Series series = EventfulSeries(0, kLength);
+  const auto exact_state = exact->NewStream();
+  const auto rounded_state = rounded->NewStream();
+  const auto expected = Advance(*exact, *exact_state, series, 0, kLength);
+  const auto found = Advance(*rounded, *rounded_state, series, 0, kLength);
+  int differing = 0;
+  int disputed = 0;
+  for (size_t t = 0; t < expected.size(); ++t) {
+    EXPECT_NEAR(found[t].score, expected[t].score,
+                0.2 + 0.1 * expected[t].score);
+    differing += found[t].score != expected[t].score ? 1 : 0;
+    disputed += found[t].anomaly != expected[t].anomaly ? 1 : 0;
+  }
+  EXPECT_GT(differing, 100);
+  EXPECT_LE(disputed, 5);
+  // Neither goes on from where the other was.
+  EXPECT_EQ(rounded->RestoreStream(exact_state->Save()).status().code(),
+            absl::StatusCode::kDataLoss);
+}
+
 TEST(Detector, SaysThatAFileIsNotThere) {
   const auto detector = Detector::Load("/nowhere/at-all.safetensors");
 

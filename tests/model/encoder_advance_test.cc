@@ -101,6 +101,17 @@ TEST_P(EncoderAdvanceTest, EqualsForwardLongAfterTheCacheBeganToForget) {
   }
 }
 
+TEST_P(EncoderAdvanceTest, InBfloat16ItStaysNearForward) {
+  if (!IsSupported(Precision::kBfloat16)) {
+    GTEST_SKIP() << "this processor has no bf16";
+  }
+  StreamEncoder encoder(context_, config_, parameters_, Precision::kBfloat16);
+  Stream stream(config_, x_, positions_);
+  AdvanceTo(encoder, stream, {16});
+  EXPECT_TRUE(IsNear(stream.forecast(), forward_.forecast, 0.05));
+  EXPECT_FALSE(IsNear(stream.forecast(), forward_.forecast, 1e-5));
+}
+
 TEST_P(EncoderAdvanceTest, ShowsTheAttentionThatForwardHad) {
   constexpr int64_t kPass = 5;
   const int64_t checked = std::min<int64_t>(GetParam().count, 800);

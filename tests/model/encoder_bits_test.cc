@@ -25,6 +25,7 @@ struct BitsCase {
   EncoderConfig config;
   int64_t count = 0;
   bool irregular = false;
+  Precision precision = Precision::kFloat32;
 };
 
 void PrintTo(const BitsCase& c, std::ostream* out) { *out << c.name; }
@@ -35,13 +36,24 @@ class EncoderBitsTest : public ::testing::TestWithParam<BitsCase> {
       : config_(GetParam().config),
         count_(GetParam().count),
         parameters_(RandomParameters(config_, 1)),
-        encoder_(context_, config_, parameters_),
+        encoder_(context_, config_, parameters_, precision()),
         x_(RandomMatrix(count_, config_.input_width, 2)),
         positions_(Positions(count_, GetParam().irregular)),
         undisturbed_(config_, x_, positions_) {
     AdvanceTo(encoder_, undisturbed_, {1});
   }
 
+  void SetUp() override {
+    if (precision() != GetParam().precision) {
+      GTEST_SKIP() << "this processor has no "
+                   << PrecisionName(GetParam().precision);
+    }
+  }
+
+  static Precision precision() {
+    const Precision wanted = GetParam().precision;
+    return IsSupported(wanted) ? wanted : Precision::kFloat32;
+  }
   const Matrix& expected() const { return undisturbed_.forecast(); }
 
   Context context_;
@@ -116,7 +128,7 @@ TEST_P(EncoderBitsTest, DoNotDependOnTheThread) {
   Matrix found;
   std::thread([&] {
     Context context;
-    StreamEncoder encoder(context, config_, parameters_);
+    StreamEncoder encoder(context, config_, parameters_, precision());
     Stream stream(config_, x_, positions_);
     AdvanceTo(encoder, stream, {16, 5});
     found = stream.forecast();
@@ -225,7 +237,11 @@ INSTANTIATE_TEST_SUITE_P(
     ::testing::Values(BitsCase{"Shipped", ShippedConfig(), 700, false},
                       BitsCase{"ShippedIrregular", ShippedConfig(), 700, true},
                       BitsCase{"Small", SmallConfig(), 300, true},
-                      BitsCase{"Textbook", TextbookConfig(), 500, false}),
+                      BitsCase{"Textbook", TextbookConfig(), 500, false},
+                      BitsCase{"ShippedInBfloat16", ShippedConfig(), 700, true,
+                               Precision::kBfloat16},
+                      BitsCase{"SmallInBfloat16", SmallConfig(), 300, true,
+                               Precision::kBfloat16}),
     [](const auto& parameter) { return parameter.param.name; });
 
 }  // namespace

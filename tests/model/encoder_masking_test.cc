@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <numeric>
+#include <ostream>
 #include <string>
 #include <vector>
 
@@ -46,17 +47,38 @@ std::vector<int64_t> Range(int64_t begin, int64_t end) {
   return range;
 }
 
+struct MaskingCase {
+  EncoderCase encoder;
+  Precision precision = Precision::kFloat32;
+};
+
+void PrintTo(const MaskingCase& c, std::ostream* out) {
+  *out << c.encoder.name << " in " << PrecisionName(c.precision);
+}
+
 // An encoder whose stream has gone past the query.
-class EncoderMaskingTest : public ::testing::TestWithParam<EncoderCase> {
+class EncoderMaskingTest : public ::testing::TestWithParam<MaskingCase> {
  protected:
   EncoderMaskingTest()
-      : config_(GetParam().config),
+      : config_(GetParam().encoder.config),
         parameters_(RandomParameters(config_, 1)),
-        encoder_(context_, config_, parameters_),
+        encoder_(context_, config_, parameters_, precision()),
         x_(RandomMatrix(kLength, config_.input_width, 2)),
-        positions_(Positions(kLength, GetParam().irregular)),
+        positions_(Positions(kLength, GetParam().encoder.irregular)),
         stream_(config_, x_, positions_) {
     AdvanceTo(encoder_, stream_, {16, 3});
+  }
+
+  void SetUp() override {
+    if (precision() != GetParam().precision) {
+      GTEST_SKIP() << "this processor has no "
+                   << PrecisionName(GetParam().precision);
+    }
+  }
+
+  static Precision precision() {
+    const Precision wanted = GetParam().precision;
+    return IsSupported(wanted) ? wanted : Precision::kFloat32;
   }
 
   Matrix Forecast(const Hidden& hidden) {
@@ -100,12 +122,13 @@ TEST_P(EncoderMaskingTest, IsTheDefinitionWithThoseKeysTakenOut) {
   const Matrix forecast = Forecast(hidden);
   const PlainTensors tensors = ToPlain(parameters_);
   const PlainMatrix x = ToPlain(x_.view());
+  const double error = precision() == Precision::kFloat32 ? 2e-5 : 0.05;
   for (size_t i = 0; i < hidden.size(); ++i) {
     const PlainActivations plain =
         PlainForward(config_, tensors, x, positions_, Without(hidden[i]));
     for (int64_t column = 0; column < config_.forecast_width(); ++column) {
       EXPECT_NEAR(forecast.Row(static_cast<int64_t>(i))[column],
-                  plain.forecast.At(kQuery, column), 2e-5)
+                  plain.forecast.At(kQuery, column), error)
           << "set " << i << ", column " << column;
       EXPECT_NE(forecast.Row(static_cast<int64_t>(i))[column],
                 Advanced().data[column]);
@@ -134,22 +157,24 @@ TEST_P(EncoderMaskingTest, LeavesTheStreamAsItWas) {
   EXPECT_EQ(after, before);
 }
 
-std::vector<EncoderCase> Cases() {
+std::vector<MaskingCase> Cases() {
   EncoderConfig one_layer = SmallConfig();
   one_layer.layers = {{.key_source = KeySource::kLayer, .reach = 20}};
   EncoderConfig no_null = SmallConfig();
   no_null.null_logit = false;
   no_null.layers.back().blind_heads = 0;
-  return {{"Small", SmallConfig()},
-          {"SmallIrregular", SmallConfig(), true},
-          {"Shipped", ShippedConfig()},
-          {"OneLayer", one_layer},
-          {"WithoutNullLogit", no_null}};
+  return {{{"Small", SmallConfig()}},
+          {{"SmallIrregular", SmallConfig(), true}},
+          {{"Shipped", ShippedConfig()}},
+          {{"OneLayer", one_layer}},
+          {{"WithoutNullLogit", no_null}},
+          {{"ShippedInBfloat16", ShippedConfig()}, Precision::kBfloat16}};
 }
 
 INSTANTIATE_TEST_SUITE_P(Cases, EncoderMaskingTest,
-                         ::testing::ValuesIn(Cases()),
-                         [](const auto& tested) { return tested.param.name; });
+                         ::testing::ValuesIn(Cases()), [](const auto& tested) {
+                           return tested.param.encoder.name;
+                         });
 
 }  // namespace
 }  // namespace telltale::model

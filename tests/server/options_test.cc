@@ -103,6 +103,18 @@ TEST(Options, TheEnvironmentWinsOverTheFile) {
   EXPECT_THAT(options.model, ElementsAre("a", "b"));
 }
 
+TEST(Options, APrecisionIsChosenByName) {
+  Options options;
+
+  const absl::Status status = ApplyText("precision = 'fp64'\n", options);
+
+  EXPECT_THAT(std::string(status.message()),
+              AllOf(HasSubstr(":1:13: precision: 'fp64' is not a precision"),
+                    HasSubstr("auto, f32 and bf16")));
+  ASSERT_TRUE(ApplyText("precision = 'auto'\n", options).ok());
+  EXPECT_EQ(options.precision, *model::ChoosePrecision("auto"));
+}
+
 TEST(Options, TheEnvironmentIsRefusedByName) {
   Options options;
 
@@ -189,8 +201,8 @@ TEST(Options, ValuesFromOutsideAreRepeatedOnOneShortLine) {
 TEST(Options, EverySettingShowsWhatWasSet) {
   for (const Setting& setting : Settings()) {
     Options options;
-    const std::string value =
-        setting.kind == Setting::Kind::kSwitch ? "true" : "7";
+    std::string value = setting.kind == Setting::Kind::kSwitch ? "true" : "7";
+    if (setting.name == "precision") value = "f32";
     ASSERT_TRUE(setting.set(options, {value}).ok()) << setting.Flag();
     EXPECT_EQ(setting.show(options), value) << setting.Flag();
   }

@@ -40,6 +40,13 @@ struct ScratchFile {
   }
 };
 
+Precision TestPrecision() {
+  // NOLINTNEXTLINE(concurrency-mt-unsafe): nothing sets the environment
+  const char* name = std::getenv("TELLTALE_TEST_PRECISION");
+  return ChoosePrecision(name == nullptr ? "f32" : name)
+      .value_or(Precision::kFloat32);
+}
+
 std::unique_ptr<const Detector> LoadPlantDetector() {
   const ScratchFile file;
   const absl::Status saved = PlantCheckpoint().Save(file.path);
@@ -47,7 +54,7 @@ std::unique_ptr<const Detector> LoadPlantDetector() {
     std::fprintf(stderr, "%s\n", saved.ToString().c_str());
     std::abort();
   }
-  return Require(Detector::Load(file.path));
+  return Require(Detector::Load(file.path, TestPrecision()));
 }
 
 void AddFaults(data::Series& series) {

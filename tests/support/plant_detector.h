@@ -12,7 +12,8 @@ namespace telltale::model {
 
 // A model of the plant (plant.h), trained once a process, at the first call.
 const Checkpoint& PlantCheckpoint();
-// The detector of its file.
+// The detector of its file, in the precision that TELLTALE_TEST_PRECISION names
+// (bf16 where the processor has it); float32 where it names none.
 const Detector& PlantDetector();
 
 // `length` instants of the plant with faults in it, samples and whole instants

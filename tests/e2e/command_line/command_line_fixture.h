@@ -96,16 +96,18 @@ reach = 48
     std::unique_ptr<Process> process;
     std::string address;
   };
-  Service Serve(const std::string& model) {
+  Service Serve(const std::string& model,
+                const std::vector<std::string>& flags = {}) {
     const std::string folder = Path("service");
     std::filesystem::create_directory(folder);
     const std::string address_file = folder + "/address";
     Service service;
-    service.process = std::make_unique<Process>(
-        folder,
-        std::vector<std::string>{"serve", "--model", model, "--listen",
-                                 "127.0.0.1:0", "--address-file", address_file,
-                                 "--store", folder + "/scores.db"});
+    std::vector<std::string> words = {
+        "serve",      "--model",     model,
+        "--listen",   "127.0.0.1:0", "--address-file",
+        address_file, "--store",     folder + "/scores.db"};
+    words.insert(words.end(), flags.begin(), flags.end());
+    service.process = std::make_unique<Process>(folder, words);
     EXPECT_TRUE(AwaitFile(address_file));
     service.address = FileBytes(address_file);
     while (service.address.ends_with('\n')) service.address.pop_back();

@@ -87,6 +87,25 @@ TEST_F(ScoreCommandTest, EqualsTheServiceWhateverTheWindow) {
   EXPECT_EQ(service.process->Wait().exit_code, 0);
 }
 
+TEST_F(ScoreCommandTest, ScoresInThePrecisionAskedForAsTheServiceDoes) {
+  const std::string model = TrainSmall();
+  const std::string data = Simulate("flight.csv", 2, 1'500, true);
+  const auto score = [&](const std::string& precision) {
+    return Succeed(
+        {"score", "--model", model, "--data", data, "--precision", precision});
+  };
+  EXPECT_TRUE(score("f32") ==
+              Succeed({"score", "--model", model, "--data", data}));
+  const std::string fastest = score("auto");
+  if (fastest == score("f32")) GTEST_SKIP() << "this processor has no bf16";
+  EXPECT_TRUE(fastest == score("bf16"));
+
+  const Service service = Serve(model, {"--precision", "auto"});
+  EXPECT_TRUE(Stream(service, data, "16") == fastest);
+  service.process->Signal(SIGTERM);
+  EXPECT_EQ(service.process->Wait().exit_code, 0);
+}
+
 TEST_F(ScoreCommandTest, WritesJsonLinesWithTheSameNames) {
   const std::string model = TrainSmall();
   const std::string data = Simulate("flight.csv", 2, 200);
@@ -164,6 +183,9 @@ TEST_F(ScoreCommandTest, SaysInOneLineWhatIsWrong) {
           {{"score", "--model", model, "--data", data, "--out", data},
            2,
            "is read as well"},
+          {{"score", "--model", model, "--data", data, "--precision", "int4"},
+           2,
+           "--precision: 'int4' is not a precision; there are auto, f32"},
           {{"score", "--model", data, "--data", data}, 1, "flight.csv"},
           {{"score", "--model", model, "--data", Path("absent.csv")},
            1,
